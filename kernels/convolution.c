@@ -47,7 +47,7 @@ struct tap {
     int64_t y, x;
 };
 
-static struct tap place_of(const struct kernel_window *window, size_t pixel)
+static struct tap tap_at(const struct kernel_window *window, size_t pixel)
 {
     const size_t plane = (size_t)window->out_height * window->out_width;
     const size_t y = pixel % plane / window->out_width, x = pixel % window->out_width;
@@ -94,7 +94,7 @@ static void unfold(const struct chunk *chunk, const real *input, struct unfolded
     const struct kernel_window *window = chunk->window;
 
     for (size_t i = 0; i < chunk->count; i++) {
-        const struct tap place = place_of(window, chunk->first + i);
+        const struct tap place = tap_at(window, chunk->first + i);
         real *value = to.values + i * to.pixel_step;
         for (uint32_t c = 0; c < window->in_channels / window->groups; c++)
             for (uint32_t y = 0; y < window->height; y++) {
@@ -110,7 +110,7 @@ static void fold(const struct chunk *chunk, struct unfolded from, real *input)
     const struct kernel_window *window = chunk->window;
 
     for (size_t i = 0; i < chunk->count; i++) {
-        const struct tap place = place_of(window, chunk->first + i);
+        const struct tap place = tap_at(window, chunk->first + i);
         const real *value = from.values + i * from.pixel_step;
         for (uint32_t c = 0; c < window->in_channels / window->groups; c++)
             for (uint32_t y = 0; y < window->height; y++, value += window->width * from.tap_step) {

@@ -15,7 +15,7 @@
 enum { CAPABILITY_LEAST = 80, PAUSE_NS = 20000 };
 
 /* A CUDA status as a code. */
-static int check(cudaError_t status, const char *what)
+static int check_cuda(cudaError_t status, const char *what)
 {
     if (status == cudaSuccess)
         return 0;
@@ -62,16 +62,16 @@ int runtime_open(struct runtime *runtime, uint32_t device, uint32_t local_rank)
     int count = 1, code = 0;
 
     if (local_rank > 0)
-        code = check(cudaGetDeviceCount(&count), "count the GPUs");
+        code = check_cuda(cudaGetDeviceCount(&count), "count the GPUs");
     if (local_rank > 0 && code == 0)
         device = (device + local_rank) % (uint32_t)count;
     if (code == 0)
         code = runtime_use(device);
     if (code == 0)
-        code = check(cudaGetDeviceProperties(&properties, (int)device), "ask what GPU it is");
+        code = check_cuda(cudaGetDeviceProperties(&properties, (int)device), "ask what GPU it is");
     int driver = 0;
     if (code == 0)
-        code = check(cudaDriverGetVersion(&driver), "ask for the driver's version");
+        code = check_cuda(cudaDriverGetVersion(&driver), "ask for the driver's version");
     if (code)
         return code;
     *runtime = (struct runtime){
@@ -99,13 +99,13 @@ void runtime_close(struct runtime *runtime)
 
 int runtime_use(uint32_t device)
 {
-    return check(cudaSetDevice((int)device), "take the GPU");
+    return check_cuda(cudaSetDevice((int)device), "take the GPU");
 }
 
 int runtime_stream_create(void **stream)
 {
-    return check(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking),
-                 "make a stream");
+    return check_cuda(cudaStreamCreateWithFlags((cudaStream_t *)stream, cudaStreamNonBlocking),
+                      "make a stream");
 }
 
 void runtime_stream_destroy(void *stream)
@@ -128,7 +128,7 @@ void *runtime_allocate(uint64_t bytes)
              "%llu bytes of GPU memory, %zu of %zu free: use a smaller batch, or see nvidia-smi "
              "for other processes",
              (unsigned long long)bytes, left, all);
-    check(status, what);
+    check_cuda(status, what);
     return NULL;
 }
 
@@ -144,7 +144,7 @@ void *runtime_pin(uint64_t bytes)
     char what[64];
 
     snprintf(what, sizeof what, "%llu bytes of pinned memory", (unsigned long long)bytes);
-    return check(cudaMallocHost(&memory, bytes ? bytes : 1), what) ? NULL : memory;
+    return check_cuda(cudaMallocHost(&memory, bytes ? bytes : 1), what) ? NULL : memory;
 }
 
 void runtime_unpin(void *memory)
@@ -158,7 +158,7 @@ int runtime_share(void *memory, uint8_t handle[RUNTIME_HANDLE_BYTES])
     cudaIpcMemHandle_t made;
 
     _Static_assert(sizeof made == RUNTIME_HANDLE_BYTES, "a handle's size");
-    int code = check(cudaIpcGetMemHandle(&made, memory), "share memory with other processes");
+    int code = check_cuda(cudaIpcGetMemHandle(&made, memory), "share memory with other processes");
     memcpy(handle, &made, sizeof made);
     return code;
 }
@@ -168,8 +168,8 @@ int runtime_reach(const uint8_t handle[RUNTIME_HANDLE_BYTES], void **theirs)
     cudaIpcMemHandle_t made;
 
     memcpy(&made, handle, sizeof made);
-    return check(cudaIpcOpenMemHandle(theirs, made, cudaIpcMemLazyEnablePeerAccess),
-                 "reach another process' memory (do its GPU and this one see each other?)");
+    return check_cuda(cudaIpcOpenMemHandle(theirs, made, cudaIpcMemLazyEnablePeerAccess),
+                      "reach another process' memory (do its GPU and this one see each other?)");
 }
 
 void runtime_leave(void *theirs)
@@ -181,33 +181,33 @@ int runtime_copy_peer(void *to, uint32_t device, const void *theirs, uint64_t of
                       uint64_t bytes, void *stream)
 {
     struct cudaPointerAttributes where;
-    int code = check(cudaPointerGetAttributes(&where, theirs), "find another GPU's memory");
+    int code = check_cuda(cudaPointerGetAttributes(&where, theirs), "find another GPU's memory");
 
     return code ? code
-                : check(cudaMemcpyPeerAsync(to, (int)device, (const char *)theirs + offset,
-                                            where.device, bytes, stream),
-                        "copy from another GPU");
+                : check_cuda(cudaMemcpyPeerAsync(to, (int)device, (const char *)theirs + offset,
+                                                 where.device, bytes, stream),
+                             "copy from another GPU");
 }
 
 int runtime_copy(void *to, const void *from, uint64_t bytes, void *stream)
 {
-    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copy");
+    return check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream), "copy");
 }
 
 int runtime_zero(void *memory, uint64_t bytes, void *stream)
 {
-    return check(cudaMemsetAsync(memory, 0, bytes, stream), "clear memory");
+    return check_cuda(cudaMemsetAsync(memory, 0, bytes, stream), "clear memory");
 }
 
 int runtime_wait(void *stream)
 {
-    return check(cudaStreamSynchronize(stream), "compute");
+    return check_cuda(cudaStreamSynchronize(stream), "compute");
 }
 
 int runtime_event_create(void **event)
 {
-    return check(cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventBlockingSync),
-                 "make an event");
+    return check_cuda(cudaEventCreateWithFlags((cudaEvent_t *)event, cudaEventBlockingSync),
+                      "make an event");
 }
 
 void runtime_event_destroy(void *event)
@@ -218,27 +218,28 @@ void runtime_event_destroy(void *event)
 
 int runtime_event_record(void *event, void *stream)
 {
-    return check(cudaEventRecord(event, stream), "mark a moment");
+    return check_cuda(cudaEventRecord(event, stream), "mark a moment");
 }
 
 int runtime_event_stamp(void *event, void *stream)
 {
     enum cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    int code = check(cudaStreamIsCapturing(stream, &status), "ask for a capture");
+    int code = check_cuda(cudaStreamIsCapturing(stream, &status), "ask for a capture");
     const unsigned int flags =
         status == cudaStreamCaptureStatusActive ? cudaEventRecordExternal : cudaEventRecordDefault;
 
-    return code ? code : check(cudaEventRecordWithFlags(event, stream, flags), "mark a moment");
+    return code ? code
+                : check_cuda(cudaEventRecordWithFlags(event, stream, flags), "mark a moment");
 }
 
 int runtime_event_await(void *event, void *stream)
 {
-    return check(cudaStreamWaitEvent(stream, event, 0), "wait for a moment");
+    return check_cuda(cudaStreamWaitEvent(stream, event, 0), "wait for a moment");
 }
 
 int runtime_event_synchronise(void *event)
 {
-    return check(cudaEventSynchronize(event), "compute");
+    return check_cuda(cudaEventSynchronize(event), "compute");
 }
 
 int runtime_event_test(void *event, bool *happened)
@@ -247,7 +248,7 @@ int runtime_event_test(void *event, bool *happened)
 
     *happened = status == cudaSuccess;
     if (status != cudaErrorNotReady)
-        return check(status, "compute");
+        return check_cuda(status, "compute");
     cudaGetLastError(); /* clear it, or the next kernel reports it */
     return 0;
 }
@@ -261,7 +262,7 @@ int runtime_event_wait_for(void *event, uint64_t timeout_ns)
     for (;;) {
         cudaError_t status = cudaEventQuery(event);
         if (status != cudaErrorNotReady)
-            return check(status, "compute");
+            return check_cuda(status, "compute");
         cudaGetLastError(); /* clear it, or the next kernel reports it */
         if (clock_now_ns() - start_ns > timeout_ns) {
             int device = 0;
@@ -278,7 +279,7 @@ int runtime_event_wait_for(void *event, uint64_t timeout_ns)
 int runtime_event_elapsed(void *first, void *last, double *milliseconds)
 {
     float elapsed = 0;
-    int code = check(cudaEventElapsedTime(&elapsed, first, last), "read the time");
+    int code = check_cuda(cudaEventElapsedTime(&elapsed, first, last), "read the time");
 
     *milliseconds = elapsed;
     return code;
@@ -286,18 +287,18 @@ int runtime_event_elapsed(void *first, void *last, double *milliseconds)
 
 int runtime_capture_begin(void *stream)
 {
-    return check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
-                 "begin a CUDA graph");
+    return check_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                      "begin a CUDA graph");
 }
 
 int runtime_capture_end(void *stream, void **graph)
 {
     cudaGraph_t captured = NULL;
-    int code = check(cudaStreamEndCapture(stream, &captured), "end a CUDA graph");
+    int code = check_cuda(cudaStreamEndCapture(stream, &captured), "end a CUDA graph");
 
     if (code == 0)
-        code = check(cudaGraphInstantiate((cudaGraphExec_t *)graph, captured, 0),
-                     "prepare a CUDA graph");
+        code = check_cuda(cudaGraphInstantiate((cudaGraphExec_t *)graph, captured, 0),
+                          "prepare a CUDA graph");
     if (captured)
         cudaGraphDestroy(captured);
     return code;
@@ -305,7 +306,7 @@ int runtime_capture_end(void *stream, void **graph)
 
 int runtime_graph_launch(void *graph, void *stream)
 {
-    return check(cudaGraphLaunch(graph, stream), "start a CUDA graph");
+    return check_cuda(cudaGraphLaunch(graph, stream), "start a CUDA graph");
 }
 
 void runtime_graph_destroy(void *graph)

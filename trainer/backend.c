@@ -90,8 +90,8 @@ int backend_save(struct backend *backend, float *parameters, float *momenta, flo
     return backend->ops->save(backend->state, parameters, momenta, statistics, gradients);
 }
 
-static int run(struct backend *backend, const struct trainer_batch *batch,
-               struct backend_loss *loss)
+static int run_batch(struct backend *backend, const struct trainer_batch *batch,
+                     struct backend_loss *loss)
 {
     const uint32_t classes = backend->config.graph->classes;
 
@@ -168,7 +168,7 @@ int backend_step(struct backend *backend, const struct trainer_batch *batch, dou
     given.context = &check;
     given.adds = batch && backend->adds;
     given.labelled = backend->rows + check.labelled;
-    int code = run(backend, &given, loss);
+    int code = run_batch(backend, &given, loss);
     assert(code || check.done == 0 || check.done == backend->config.graph->parameter_floats);
     loss->update_due = check.done > 0 && !(backend->sums && given.continues);
     if (batch) {
@@ -215,7 +215,7 @@ int backend_infer(struct backend *backend, const struct trainer_batch *batch, fl
     given.labels = loss ? batch->labels : NULL;
     given.logits = logits;
     given.learns = false;
-    return run(backend, &given, loss ? loss : &unused);
+    return run_batch(backend, &given, loss ? loss : &unused);
 }
 
 void *backend_allocate(struct backend *backend, size_t bytes)

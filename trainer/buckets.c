@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "trainer/graph.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -58,6 +59,7 @@ int buckets_by_layer(struct buckets *buckets, const struct graph *graph, uint32_
         borders[chosen++] = start;
     }
     borders[chosen++] = borders[count - 1];
+    assert(chosen <= count);
     buckets->count = chosen;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -20,25 +21,6 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b; /* for the same result on every machine */
 }
 
-/* The lowest gap among placed tensors (sorted by offset) with overlapping lifetimes. */
-static uint64_t lowest_gap(struct lifetime *const *placed, uint32_t count,
-                           const struct lifetime *wanted)
-{
-    uint64_t end = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        const struct lifetime *other = placed[i];
-        bool together = other->first <= wanted->last && wanted->first <= other->last;
-        if (!together)
-            continue;
-        if (other->offset >= end + wanted->bytes)
-            break;
-        uint64_t behind = bytes_align_up(other->offset + other->bytes, ALIGNMENT);
-        end = behind > end ? behind : end;
-    }
-    return end;
-}
-
 int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total)
 {
     struct lifetime **order = memory_array(count, sizeof *order);
@@ -52,9 +34,19 @@ int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total)
     *total = 0;
     for (uint32_t i = 0; i < count && order[i]->bytes > 0; i++) {
         struct lifetime *next = order[i];
-        next->offset = lowest_gap(order, i, next);
-        uint64_t end = next->offset + next->bytes;
-        *total = end > *total ? end : *total;
+        uint64_t gap = 0; /* the lowest among those placed whose lifetimes overlap */
+        for (uint32_t j = 0; j < i; j++) {
+            const struct lifetime *other = order[j];
+            if (other->first > next->last || next->first > other->last)
+                continue;
+            if (other->offset >= gap + next->bytes)
+                break;
+            uint64_t behind = bytes_align_up(other->offset + other->bytes, ALIGNMENT);
+            gap = behind > gap ? behind : gap;
+        }
+        assert(gap % ALIGNMENT == 0);
+        next->offset = gap;
+        *total = gap + next->bytes > *total ? gap + next->bytes : *total;
         uint32_t place = i;
         for (; place > 0 && order[place - 1]->offset > next->offset; place--)
             order[place] = order[place - 1];

@@ -224,7 +224,7 @@ void calibration_close(struct calibration *calibration)
     calibration->histograms = NULL;
 }
 
-static int check(const struct calibration *calibration, uint32_t node)
+static int check_learnt(const struct calibration *calibration, uint32_t node)
 {
     return isfinite(calibration->histograms[node].largest)
                ? 0
@@ -236,7 +236,7 @@ int calibration_observe(struct calibration *calibration, uint32_t node, const fl
                         uint64_t count)
 {
     magnitudes_observe(&calibration->histograms[node], count, values);
-    return check(calibration, node);
+    return check_learnt(calibration, node);
 }
 
 int calibration_check(const struct calibration *calibration)
@@ -244,7 +244,7 @@ int calibration_check(const struct calibration *calibration)
     int code = 0;
 
     for (uint32_t i = 0; i < calibration->graph->node_count && code == 0; i++)
-        code = check(calibration, i);
+        code = check_learnt(calibration, i);
     return code;
 }
 

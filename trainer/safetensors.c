@@ -107,27 +107,6 @@ static int by_offset(const void *a, const void *b)
     return first->bytes < second->bytes ? -1 : first->bytes > second->bytes; /* empty ones first */
 }
 
-static int parse_header(struct safetensors *file)
-{
-    const char *name;
-    json_t *entry;
-
-    file->tensors = memory_array(json_object_size(file->header), sizeof *file->tensors);
-    if (!file->tensors)
-        return -ENOMEM;
-    json_object_foreach(file->header, name, entry)
-    {
-        if (strcmp(name, "__metadata__") == 0)
-            continue;
-        int code = parse_tensor(file->path, name, entry, &file->tensors[file->count]);
-        if (code)
-            return code;
-        file->count++;
-    }
-    qsort(file->tensors, file->count, sizeof *file->tensors, by_offset);
-    return 0;
-}
-
 static int read_exactly(const struct safetensors *file, void *to, uint64_t bytes, uint64_t offset)
 {
     const ssize_t got = file_read_at(file->fd, to, bytes, offset, file->path);
@@ -168,11 +147,24 @@ int safetensors_open(struct safetensors *file, const char *path)
                      file->path, file->header ? "but something else" : error.text);
     }
     free(text);
-    if (code == 0)
-        code = parse_header(file);
-    /* The format's own rule; it also finds files that are cut. */
     if (code)
         return code;
+    file->tensors = memory_array(json_object_size(file->header), sizeof *file->tensors);
+    if (!file->tensors)
+        return -ENOMEM;
+    const char *name;
+    json_t *entry;
+    json_object_foreach(file->header, name, entry)
+    {
+        if (strcmp(name, "__metadata__") == 0)
+            continue;
+        code = parse_tensor(path, name, entry, &file->tensors[file->count]);
+        if (code)
+            return code;
+        file->count++;
+    }
+    qsort(file->tensors, file->count, sizeof *file->tensors, by_offset);
+    /* The format's own rule; it also finds files that are cut. */
     const uint64_t data_bytes = file_bytes - file->data_at;
     uint64_t at = 0;
     for (size_t i = 0; i < file->count; i++) {

@@ -14,6 +14,7 @@
 #include "base/workers.h"
 #include "trainer/weights.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -282,6 +283,7 @@ int training_step(struct training *training, const struct trainer_batch *batch,
                                               .decays_fc_bias = recipe->decays_fc_bias,
                                               .clip_norm = recipe->clip_norm,
                                               .gradient_scale = 1.0 / rank_count(config)};
+        assert(training->step < training->given);
         training->rate_before = update.rate;
         training->step++;
         code = backend_update(&training->backend, &update);
@@ -386,7 +388,7 @@ int training_average_statistics(struct training *training)
 
 /* ---- checkpoints ---- */
 
-static struct checkpoint describe(const struct training *training)
+static struct checkpoint describe_checkpoint(const struct training *training)
 {
     const struct training_config *config = &training->config;
     struct checkpoint checkpoint = {.side = config->side,
@@ -430,7 +432,7 @@ static int write_checkpoint(void *context)
 int training_save(struct training *training, const char *path,
                   const struct training_position *position)
 {
-    struct writing writing = {.path = path, .checkpoint = describe(training)};
+    struct writing writing = {.path = path, .checkpoint = describe_checkpoint(training)};
     char what[256];
 
     writing.checkpoint.epoch = position->epoch;
@@ -463,7 +465,7 @@ static uint64_t hash_weights(const float *floats, uint64_t count, uint64_t place
 
 int training_load(struct training *training, const char *path, struct training_position *position)
 {
-    const struct checkpoint wanted = describe(training);
+    const struct checkpoint wanted = describe_checkpoint(training);
     struct checkpoint found;
     float *floats = memory_array(checkpoint_floats(&wanted), sizeof *floats);
     int code = floats ? checkpoint_read(path, &wanted, &found, floats) : -ENOMEM;

@@ -19,8 +19,8 @@ struct tensor_list {
     size_t count;
 };
 
-static void add(struct tensor_list *list, const char *layer, const char *part, float *floats,
-                uint32_t rank, const uint64_t *shape)
+static void add_tensor(struct tensor_list *list, const char *layer, const char *part, float *floats,
+                       uint32_t rank, const uint64_t *shape)
 {
     struct safetensor *tensor = &list->tensors[list->count];
 
@@ -62,40 +62,24 @@ static int make_tensor_list(const struct network *network, const struct graph *g
                                         node->window.height, node->window.width};
         const uint64_t dense[] = {channels, (uint64_t)from->channels * from->height * from->width};
         if (node->kind == GRAPH_CONVOLUTION)
-            add(list, layer, "weight", parameters + all[node->weight].offset, 4, convolution);
+            add_tensor(list, layer, "weight", parameters + all[node->weight].offset, 4,
+                       convolution);
         if (node->kind == GRAPH_FULLY_CONNECTED)
-            add(list, layer, "weight", parameters + all[node->weight].offset, 2, dense);
+            add_tensor(list, layer, "weight", parameters + all[node->weight].offset, 2, dense);
         if (node->bias != UINT32_MAX)
-            add(list, layer, "bias", parameters + all[node->bias].offset, 1, &channels);
+            add_tensor(list, layer, "bias", parameters + all[node->bias].offset, 1, &channels);
         if (node->kind != GRAPH_BATCH_NORM)
             continue;
-        add(list, layer, "weight", parameters + all[node->gamma].offset, 1, &channels);
-        add(list, layer, "bias", parameters + all[node->beta].offset, 1, &channels);
-        add(list, layer, "running_mean", statistics + node->statistics, 1, &channels);
-        add(list, layer, "running_var", statistics + node->statistics + channels, 1, &channels);
+        add_tensor(list, layer, "weight", parameters + all[node->gamma].offset, 1, &channels);
+        add_tensor(list, layer, "bias", parameters + all[node->beta].offset, 1, &channels);
+        add_tensor(list, layer, "running_mean", statistics + node->statistics, 1, &channels);
+        add_tensor(list, layer, "running_var", statistics + node->statistics + channels, 1,
+                   &channels);
     }
     return 0;
 }
 
 /* ---- reading ---- */
-
-static int read_tensor(const struct safetensors *file, const struct network *network,
-                       const struct safetensor *wanted)
-{
-    const struct safetensor *found = safetensors_find(file, wanted->name);
-    char has[SAFETENSORS_SHAPE_BYTES], needs[SAFETENSORS_SHAPE_BYTES];
-
-    if (!found)
-        return fail(EINVAL, "%s: no tensor '%s', which %s has%s", file->path, wanted->name,
-                    network->name, network->torchvision_name ? " (names are torchvision's)" : "");
-    if (found->rank != wanted->rank ||
-        memcmp(found->shape, wanted->shape, wanted->rank * sizeof *wanted->shape) != 0)
-        return fail(EINVAL,
-                    "%s: tensor '%s' is %s, but %s needs %s: see --network, --size and --classes",
-                    file->path, wanted->name, safetensor_shape(found, has), network->name,
-                    safetensor_shape(wanted, needs));
-    return safetensors_read(file, found, wanted->floats);
-}
 
 static int by_name(const void *a, const void *b)
 {
@@ -112,8 +96,24 @@ int weights_read(const char *path, const struct network *network, const struct g
 
     if (code == 0)
         code = make_tensor_list(network, graph, parameters, statistics, &list);
-    for (size_t i = 0; i < list.count && code == 0; i++)
-        code = read_tensor(&file, network, &list.tensors[i]);
+    for (size_t i = 0; i < list.count && code == 0; i++) {
+        const struct safetensor *wanted = &list.tensors[i];
+        const struct safetensor *found = safetensors_find(&file, wanted->name);
+        char has[SAFETENSORS_SHAPE_BYTES], needs[SAFETENSORS_SHAPE_BYTES];
+        if (!found)
+            code =
+                fail(EINVAL, "%s: no tensor '%s', which %s has%s", path, wanted->name,
+                     network->name, network->torchvision_name ? " (names are torchvision's)" : "");
+        else if (found->rank != wanted->rank ||
+                 memcmp(found->shape, wanted->shape, wanted->rank * sizeof *wanted->shape) != 0)
+            code =
+                fail(EINVAL,
+                     "%s: tensor '%s' is %s, but %s needs %s: see --network, --size and --classes",
+                     path, wanted->name, safetensor_shape(found, has), network->name,
+                     safetensor_shape(wanted, needs));
+        else
+            code = safetensors_read(&file, found, wanted->floats);
+    }
     /* A network of other layers, or a part of a larger one, must not pass for this one. */
     if (code == 0)
         qsort(list.tensors, list.count, sizeof *list.tensors, by_name);

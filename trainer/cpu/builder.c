@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Reserve space for one more element; keep an error in the program. */
-static bool grow(struct cpu_program *program, void *rows, uint32_t count, size_t bytes)
+static bool grow_rows(struct cpu_program *program, void *rows, uint32_t count, size_t bytes)
 {
     if (program->code == 0)
         program->code = memory_room(rows, count, bytes, "parts of a program");
@@ -23,7 +23,7 @@ void cpu_check_layouts(struct cpu_program *program)
         program->code = fail(-program->model->dnnl.code, "backend cpu: out of memory for layouts");
 }
 
-static void keep(struct cpu_program *program, dnnl_status_t status, uint32_t node)
+static void keep_status(struct cpu_program *program, dnnl_status_t status, uint32_t node)
 {
     if (program->code || status == dnnl_success)
         return;
@@ -37,7 +37,7 @@ static void keep(struct cpu_program *program, dnnl_status_t status, uint32_t nod
 uint32_t cpu_add_buffer(struct cpu_program *program, enum cpu_place place, uint64_t bytes,
                         void *address)
 {
-    if (!grow(program, &program->buffers, program->buffer_count, sizeof *program->buffers))
+    if (!grow_rows(program, &program->buffers, program->buffer_count, sizeof *program->buffers))
         return 0;
     program->buffers[program->buffer_count] = (struct cpu_buffer){
         .place = place, .life = {.first = UINT32_MAX, .bytes = bytes}, .address = address};
@@ -87,7 +87,7 @@ struct cpu_tensor cpu_add_scales(struct cpu_program *program, const struct cpu_s
 }
 
 /* Extend the buffer's lifetime to the next step added. */
-static void touch(struct cpu_program *program, uint32_t buffer)
+static void touch_buffer(struct cpu_program *program, uint32_t buffer)
 {
     if (program->code || buffer >= program->buffer_count)
         return;
@@ -104,9 +104,9 @@ struct cpu_step *cpu_add_step(struct cpu_program *program, enum cpu_step_kind ki
 {
     static struct cpu_step nowhere; /* written after an error, never read */
 
-    touch(program, source);
-    touch(program, target);
-    if (!grow(program, &program->steps, program->step_count, sizeof *program->steps))
+    touch_buffer(program, source);
+    touch_buffer(program, target);
+    if (!grow_rows(program, &program->steps, program->step_count, sizeof *program->steps))
         return &nowhere;
     struct cpu_step *step = &program->steps[program->step_count++];
     *step = (struct cpu_step){.kind = kind, .node = node, .source = source, .target = target};
@@ -116,8 +116,8 @@ struct cpu_step *cpu_add_step(struct cpu_program *program, enum cpu_step_kind ki
 void cpu_add_sum_relu(struct cpu_program *program, uint32_t node, const struct cpu_tensor terms[2],
                       const struct cpu_tensor *output, const struct cpu_tensor *sum)
 {
-    touch(program, terms[1].buffer);
-    touch(program, output->buffer);
+    touch_buffer(program, terms[1].buffer);
+    touch_buffer(program, output->buffer);
     struct cpu_step *step =
         cpu_add_step(program, CPU_SUM_RELU_BACKWARD, node, terms[0].buffer, sum->buffer);
     step->other = terms[1].buffer;
@@ -130,12 +130,12 @@ static dnnl_memory_t add_memory(struct cpu_program *program, const struct cpu_te
 {
     dnnl_memory_t memory = NULL;
 
-    if (!grow(program, &program->memories, program->memory_count, sizeof *program->memories))
+    if (!grow_rows(program, &program->memories, program->memory_count, sizeof *program->memories))
         return NULL;
-    keep(program,
-         dnnl_memory_create(&memory, tensor->layout->raw, program->model->dnnl.engine,
-                            DNNL_MEMORY_NONE),
-         node);
+    keep_status(program,
+                dnnl_memory_create(&memory, tensor->layout->raw, program->model->dnnl.engine,
+                                   DNNL_MEMORY_NONE),
+                node);
     if (memory)
         program->memories[program->memory_count++] =
             (struct cpu_memory){.memory = memory, .buffer = tensor->buffer};
@@ -151,12 +151,12 @@ void cpu_add_primitive(struct cpu_program *program, dnnl_primitive_desc_t desc, 
         program->code = tick_ask(program->model->config->tick);
     if (program->code)
         return;
-    keep(program, dnnl_primitive_create(&step.primitive, desc), node);
+    keep_status(program, dnnl_primitive_create(&step.primitive, desc), node);
     for (; arguments->tensor; arguments++) {
         if (!arguments->tensor->layout)
             continue;
         assert(step.argument_count < CPU_ARGUMENTS - 1);
-        touch(program, arguments->tensor->buffer);
+        touch_buffer(program, arguments->tensor->buffer);
         step.arguments[step.argument_count++] =
             (dnnl_exec_arg_t){arguments->name, add_memory(program, arguments->tensor, node)};
     }
@@ -182,18 +182,20 @@ static dnnl_primitive_attr_t attributes_of(struct cpu_program *program, unsigned
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_post_ops_t list = NULL;
 
-    keep(program, dnnl_primitive_attr_create(&attributes), node);
+    keep_status(program, dnnl_primitive_attr_create(&attributes), node);
     if (!program->code)
-        keep(program,
-             dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user), node);
+        keep_status(program,
+                    dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
+                    node);
     if (!program->code && scaling)
-        keep(program, cpu_dnnl_scale(attributes, scaling), node);
+        keep_status(program, cpu_dnnl_scale(attributes, scaling), node);
     if (!program->code && behind) {
-        keep(program, dnnl_post_ops_create(&list), node);
+        keep_status(program, dnnl_post_ops_create(&list), node);
         if (!program->code)
-            keep(program, cpu_dnnl_append(list, behind, scaling ? scaling->summand : 1), node);
+            keep_status(program, cpu_dnnl_append(list, behind, scaling ? scaling->summand : 1),
+                        node);
         if (!program->code)
-            keep(program, dnnl_primitive_attr_set_post_ops(attributes, list), node);
+            keep_status(program, dnnl_primitive_attr_set_post_ops(attributes, list), node);
         dnnl_post_ops_destroy(list);
     }
     return attributes;
@@ -210,8 +212,9 @@ dnnl_primitive_desc_t cpu_describe(struct cpu_program *program,
     dnnl_primitive_attr_t attributes =
         attributes_of(program, operation->behind, operation->scaling, node);
     if (!program->code)
-        keep(program, cpu_dnnl_describe(&program->model->dnnl, operation, attributes, hint, &desc),
-             node);
+        keep_status(program,
+                    cpu_dnnl_describe(&program->model->dnnl, operation, attributes, hint, &desc),
+                    node);
     dnnl_primitive_attr_destroy(attributes);
     return desc;
 }
@@ -239,10 +242,10 @@ void cpu_add_reorder(struct cpu_program *program, const struct cpu_tensor *from,
     dnnl_primitive_desc_t desc = NULL;
 
     if (!program->code)
-        keep(program,
-             dnnl_reorder_primitive_desc_create(&desc, from->layout->raw, engine, to->layout->raw,
-                                                engine, attributes),
-             node);
+        keep_status(program,
+                    dnnl_reorder_primitive_desc_create(&desc, from->layout->raw, engine,
+                                                       to->layout->raw, engine, attributes),
+                    node);
     cpu_add_primitive(program, desc, node,
                       CPU_ARGUMENTS_OF({DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to},
                                        {cpu_dnnl_scales_argument(&scaling), &factors}));

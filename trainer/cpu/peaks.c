@@ -43,15 +43,15 @@ static void add_part(const void *context, uint64_t first, uint64_t end)
         sum[i] = a[i] + b[i];
 }
 
-static int add(const struct arrays *arrays)
+static int add_arrays(const struct arrays *arrays)
 {
     cpu_share(FLOATS, LINE_FLOATS, add_part, arrays);
     return 0;
 }
 
 /* Work per second, after one round that warms up. */
-static int measure(int (*run)(const struct arrays *arrays), const struct arrays *arrays,
-                   double work, double *per_s)
+static int measure_rate(int (*run)(const struct arrays *arrays), const struct arrays *arrays,
+                        double work, double *per_s)
 {
     int code = run(arrays);
 
@@ -108,9 +108,9 @@ int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *sch
         code = cpu_check(status, "matrix product");
     }
     if (code == 0)
-        code = measure(multiply, &arrays, product_flops, &schedule->flops_per_s);
+        code = measure_rate(multiply, &arrays, product_flops, &schedule->flops_per_s);
     if (code == 0)
-        code = measure(add, &arrays, sum_bytes, &schedule->bytes_per_s);
+        code = measure_rate(add_arrays, &arrays, sum_bytes, &schedule->bytes_per_s);
     for (int i = 0; i < 3; i++)
         dnnl_memory_destroy(arrays.arguments[i].memory);
     dnnl_primitive_destroy(arrays.product);

@@ -23,30 +23,6 @@ static bool is_backward(const struct cpu_step *step)
     return find_argument(step, DNNL_ARG_DIFF_DST) != NULL;
 }
 
-static const char *operation_of(const struct cpu_step *step, const struct graph_node *node,
-                                dnnl_primitive_kind_t kind)
-{
-    static const char *const names[][2] = {
-        [GRAPH_CONVOLUTION] = {"convolution", "data gradient"},
-        [GRAPH_BATCH_NORM] = {"batch norm", "batch norm backward"},
-        [GRAPH_RELU] = {"relu", "relu backward"},
-        [GRAPH_MAX_POOL] = {"max pool", "max pool backward"},
-        [GRAPH_AVERAGE_POOL] = {"average pool", "average pool backward"},
-        [GRAPH_ADD] = {"add", NULL},
-        [GRAPH_CONCAT] = {"concat", NULL},
-        [GRAPH_FULLY_CONNECTED] = {"fully connected", "data gradient"},
-        [GRAPH_LRN] = {"lrn", "lrn backward"},
-    };
-
-    if (kind == dnnl_reorder)
-        return "reorder";
-    if (kind == dnnl_sum)
-        return "gradient sum";
-    if (find_argument(step, DNNL_ARG_DIFF_WEIGHTS))
-        return "weight gradient";
-    return names[kind == dnnl_eltwise ? GRAPH_RELU : node->kind][is_backward(step)];
-}
-
 /* A forward pass writes its output and what it keeps, a backward pass gradients. */
 static bool is_written(const struct cpu_step *step, int name)
 {
@@ -66,20 +42,6 @@ static bool is_written(const struct cpu_step *step, int name)
     }
 }
 
-/* Without padding; oneDNN reports size 0 for part of a tensor. */
-static uint64_t bytes_of(dnnl_memory_t memory)
-{
-    cpu_raw_layout layout = NULL;
-    dnnl_dims_t dims;
-
-    if (dnnl_memory_get_memory_desc(memory, &layout))
-        return 0;
-    uint64_t bytes = dnnl_data_type_size(cpu_raw_type(layout));
-    for (int i = cpu_raw_dims(layout, dims); i-- > 0;)
-        bytes *= (uint64_t)dims[i];
-    return bytes;
-}
-
 static void add_name(struct schedule_step *row, const char *name)
 {
     const size_t used = strlen(row->fused);
@@ -87,58 +49,76 @@ static void add_name(struct schedule_step *row, const char *name)
     snprintf(row->fused + used, sizeof row->fused - used, "%s%s", used ? ", " : "", name);
 }
 
-/* Name the operations fused into the primitive. Return whether it adds to its target. */
-static bool find_fused(const struct cpu_program *program, const struct cpu_step *step,
-                       const_dnnl_primitive_desc_t desc, struct schedule_step *row)
-{
-    const struct graph_node *node = &program->model->graph->nodes[step->node];
-    const_dnnl_primitive_attr_t attributes = NULL;
-    const_dnnl_post_ops_t behind = NULL;
-    bool sums = false;
-
-    if (node->kind == GRAPH_CONVOLUTION && node->bias == UINT32_MAX && row->flops > 0 &&
-        find_argument(step, DNNL_ARG_BIAS))
-        add_name(row, "batch norm");
-    if (node->kind == GRAPH_BATCH_NORM && find_argument(step, DNNL_ARG_WORKSPACE))
-        add_name(row, "relu");
-    if (dnnl_primitive_desc_get_attr(desc, &attributes) ||
-        dnnl_primitive_attr_get_post_ops(attributes, &behind))
-        return false;
-    for (int i = 0; i < dnnl_post_ops_len(behind); i++) {
-        const bool sum = dnnl_post_ops_get_kind(behind, i) == dnnl_sum;
-        add_name(row, sum ? "add" : "relu");
-        sums |= sum;
-    }
-    return sums;
-}
-
 static void list_primitive(const struct cpu_program *program, const struct cpu_step *step,
                            struct schedule_step *row)
 {
+    static const char *const names[][2] = {
+        [GRAPH_CONVOLUTION] = {"convolution", "data gradient"},
+        [GRAPH_BATCH_NORM] = {"batch norm", "batch norm backward"},
+        [GRAPH_RELU] = {"relu", "relu backward"},
+        [GRAPH_MAX_POOL] = {"max pool", "max pool backward"},
+        [GRAPH_AVERAGE_POOL] = {"average pool", "average pool backward"},
+        [GRAPH_ADD] = {"add", NULL},
+        [GRAPH_CONCAT] = {"concat", NULL},
+        [GRAPH_FULLY_CONNECTED] = {"fully connected", "data gradient"},
+        [GRAPH_LRN] = {"lrn", "lrn backward"},
+    };
     const struct graph *graph = program->model->graph;
+    const struct graph_node *node = &graph->nodes[step->node];
     const_dnnl_primitive_desc_t desc = NULL;
+    const_dnnl_primitive_attr_t attributes = NULL;
+    const_dnnl_post_ops_t behind = NULL;
     dnnl_primitive_kind_t kind = dnnl_undefined_primitive;
     const char *engine = "";
+    bool sums = false; /* it adds to its target */
 
     if (dnnl_primitive_get_primitive_desc(step->primitive, &desc))
         return;
     dnnl_primitive_desc_query(desc, dnnl_query_primitive_kind, 0, &kind);
     dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *)&engine);
     snprintf(row->engine, sizeof row->engine, "%s", engine);
-    row->operation = operation_of(step, &graph->nodes[step->node], kind);
+    if (kind == dnnl_reorder)
+        row->operation = "reorder";
+    else if (kind == dnnl_sum)
+        row->operation = "gradient sum";
+    else if (find_argument(step, DNNL_ARG_DIFF_WEIGHTS))
+        row->operation = "weight gradient";
+    else
+        row->operation = names[kind == dnnl_eltwise ? GRAPH_RELU : node->kind][is_backward(step)];
     if (kind == dnnl_convolution || kind == dnnl_inner_product)
         row->flops = 2.0 * (double)graph_node_macs(graph, step->node) * program->count;
-    const bool sums = find_fused(program, step, desc, row);
+
+    /* What is fused into it. */
+    if (node->kind == GRAPH_CONVOLUTION && node->bias == UINT32_MAX && row->flops > 0 &&
+        find_argument(step, DNNL_ARG_BIAS))
+        add_name(row, "batch norm");
+    if (node->kind == GRAPH_BATCH_NORM && find_argument(step, DNNL_ARG_WORKSPACE))
+        add_name(row, "relu");
+    if (!dnnl_primitive_desc_get_attr(desc, &attributes) &&
+        !dnnl_primitive_attr_get_post_ops(attributes, &behind))
+        for (int i = 0; i < dnnl_post_ops_len(behind); i++) {
+            const bool sum = dnnl_post_ops_get_kind(behind, i) == dnnl_sum;
+            add_name(row, sum ? "add" : "relu");
+            sums |= sum;
+        }
+
     for (int i = 0; i < step->argument_count; i++) {
         const int name = step->arguments[i].arg;
-        const uint64_t bytes = bytes_of(step->arguments[i].memory);
-        if (name == DNNL_ARG_SCRATCHPAD)
+        cpu_raw_layout layout = NULL;
+        dnnl_dims_t dims;
+        uint64_t bytes = 0; /* without padding; oneDNN reports size 0 for part of a tensor */
+        if (!dnnl_memory_get_memory_desc(step->arguments[i].memory, &layout)) {
+            bytes = dnnl_data_type_size(cpu_raw_type(layout));
+            for (int k = cpu_raw_dims(layout, dims); k-- > 0;)
+                bytes *= (uint64_t)dims[k];
+        }
+        if (name == DNNL_ARG_SCRATCHPAD) {
             row->workspace_bytes = bytes;
-        else if (is_written(step, name))
-            row->write_bytes += bytes;
-        if (name != DNNL_ARG_SCRATCHPAD &&
-            (!is_written(step, name) || (sums && name == DNNL_ARG_DST)))
-            row->read_bytes += bytes;
+            continue;
+        }
+        const bool written = is_written(step, name);
+        row->write_bytes += written ? bytes : 0;
+        row->read_bytes += !written || (sums && name == DNNL_ARG_DST) ? bytes : 0;
     }
 }
 

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -110,7 +111,7 @@ static int look_at_graph(struct maker *maker)
 
 /* ---- blocks ---- */
 
-static int append(struct cuda_blocks *blocks, const struct cuda_block *block)
+static int append_block(struct cuda_blocks *blocks, const struct cuda_block *block)
 {
     int code = memory_room(&blocks->rows, blocks->count, sizeof *blocks->rows, "blocks");
 
@@ -162,13 +163,14 @@ static int add_block(const struct maker *maker, struct cuda_blocks *blocks, uint
         block.kind = CUDA_BLOCK_CONVOLUTION_INT8;
         block.end = chain->end;
         block.relu = chain->relu != 0;
+        assert(block.input_count == 1); /* of a convolution */
         if (chain->sum)
             block.inputs[block.input_count++] = chain->other;
     }
     for (uint32_t i = 0; i < block.input_count; i++)
         block.inputs[i] = blocks->of_node[block.inputs[i]];
     blocks->of_node[block.end] = blocks->count;
-    return append(blocks, &block);
+    return append_block(blocks, &block);
 }
 
 int cuda_blocks_make(struct cuda_blocks *blocks, const struct cuda_blocks_config *config)
@@ -193,11 +195,11 @@ int cuda_blocks_make(struct cuda_blocks *blocks, const struct cuda_blocks_config
             code = add_block(&maker, blocks, i);
     }
     if (code == 0)
-        code = append(blocks, &(struct cuda_block){.kind = CUDA_BLOCK_HEAD,
-                                                   .node = last,
-                                                   .end = last,
-                                                   .input_count = 1,
-                                                   .inputs = {blocks->of_node[last]}});
+        code = append_block(blocks, &(struct cuda_block){.kind = CUDA_BLOCK_HEAD,
+                                                         .node = last,
+                                                         .end = last,
+                                                         .input_count = 1,
+                                                         .inputs = {blocks->of_node[last]}});
     free(maker.nodes);
     for (uint32_t i = 0; i < blocks->count && code == 0; i++) /* count users */
         for (uint32_t j = 0; j < blocks->rows[i].input_count && code == 0; j++) {

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 /* Reserve space for one more; keep an error in the builder. */
-static bool grow(struct cuda_builder *builder, void *rows, uint32_t count, size_t bytes)
+static bool grow_rows(struct cuda_builder *builder, void *rows, uint32_t count, size_t bytes)
 {
     if (builder->code == 0)
         builder->code = memory_room(rows, count, bytes, "parts of a program");
@@ -21,7 +21,7 @@ uint32_t cuda_add_buffer(struct cuda_builder *builder, uint64_t bytes)
 {
     struct cuda_program *program = builder->program;
 
-    if (!grow(builder, &program->buffers, program->buffer_count, sizeof *program->buffers))
+    if (!grow_rows(builder, &program->buffers, program->buffer_count, sizeof *program->buffers))
         return CUDA_NONE;
     program->buffers[program->buffer_count] =
         (struct lifetime){.first = UINT32_MAX, .bytes = bytes + 16};
@@ -65,7 +65,7 @@ void cuda_add_step(struct cuda_builder *builder, const struct cuda_step *step)
 {
     struct cuda_program *program = builder->program;
 
-    if (!grow(builder, &program->steps, program->step_count, sizeof *program->steps))
+    if (!grow_rows(builder, &program->steps, program->step_count, sizeof *program->steps))
         return;
     for (uint32_t i = 0; i < step->operand_count; i++) {
         struct lifetime *life = &program->buffers[step->operands[i].buffer];

@@ -62,7 +62,7 @@ const char *iobench_module_release(void)
 
 /* ---- memory ---- */
 
-static int grow(void **memory, uint64_t *bytes, uint64_t wanted, void *stream, bool *moved)
+static int grow_memory(void **memory, uint64_t *bytes, uint64_t wanted, void *stream, bool *moved)
 {
     if (wanted <= *bytes)
         return 0;
@@ -99,10 +99,10 @@ static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
     *found = program;
     bool moved = false;
     void *stream = cuda->model.runtime.stream;
-    int code = grow(&cuda->arena, &cuda->arena_bytes, program->arena_bytes, stream, &moved);
+    int code = grow_memory(&cuda->arena, &cuda->arena_bytes, program->arena_bytes, stream, &moved);
     if (code == 0)
-        code = grow(&cuda->model.workspace, &cuda->model.workspace_bytes, program->workspace_bytes,
-                    stream, &moved);
+        code = grow_memory(&cuda->model.workspace, &cuda->model.workspace_bytes,
+                           program->workspace_bytes, stream, &moved);
     for (struct cuda_program *other = cuda->programs; moved && other; other = other->next) {
         cuda_program_forget(other);
         other->bound = NULL;
@@ -146,16 +146,8 @@ static int open_flights(struct cuda_flights *flights, struct cuda_model *model)
     return code ? code : model->code;
 }
 
-static void close_flights(struct cuda_flights *flights)
-{
-    for (uint32_t i = 0; flights->flights && i <= flights->slot_count; i++)
-        for (int k = 0; k < CUDA_MOMENTS; k++)
-            runtime_event_destroy(flights->flights[i].moments[k]);
-    free(flights->slots);
-    free(flights->flights);
-}
-
-static int mark(const struct cuda_model *model, struct cuda_flight *flight, enum cuda_moment moment)
+static int mark_moment(const struct cuda_model *model, struct cuda_flight *flight,
+                       enum cuda_moment moment)
 {
     return runtime_event_record(flight->moments[moment], moment <= CUDA_UPLOADED
                                                              ? model->runtime.upload
@@ -187,7 +179,7 @@ static void fill_header(const struct cuda_model *model, const struct trainer_bat
 }
 
 /* Start the upload of a batch into a free slot. */
-static int upload(struct cuda_flights *flights, const struct trainer_batch *batch)
+static int upload_batch(struct cuda_flights *flights, const struct trainer_batch *batch)
 {
     const struct cuda_model *model = flights->model;
     const struct cuda_slot *slot = &flights->slots[flights->given % flights->slot_count];
@@ -203,7 +195,7 @@ static int upload(struct cuda_flights *flights, const struct trainer_batch *batc
     flight->label_smoothing = batch->label_smoothing;
     flight->updated = flight->update_reported = false;
     flights->waited_ns += batch->waited_ns;
-    int code = mark(model, flight, CUDA_UPLOAD);
+    int code = mark_moment(model, flight, CUDA_UPLOAD);
     fill_header(model, batch, flight->staged);
     if (code == 0)
         code = runtime_copy(slot->header, flight->staged, model->header_bytes, stream);
@@ -211,14 +203,14 @@ static int upload(struct cuda_flights *flights, const struct trainer_batch *batc
         code = runtime_copy(slot->rows, batch->rows,
                             flights->rows_bytes / model->config.batch_size * batch->count, stream);
     if (code == 0)
-        code = mark(model, flight, CUDA_UPLOADED);
+        code = mark_moment(model, flight, CUDA_UPLOADED);
     flights->given += code == 0;
     return code;
 }
 
 /* Put the oldest batch not yet started on the compute stream. The program is for the same number of
  * images and the same pass. */
-static int start(struct cuda_flights *flights, struct cuda_program *program)
+static int start_flight(struct cuda_flights *flights, struct cuda_program *program)
 {
     const struct cuda_model *model = flights->model;
     const struct cuda_slot *slot = &flights->slots[flights->started % flights->slot_count];
@@ -229,20 +221,20 @@ static int start(struct cuda_flights *flights, struct cuda_program *program)
     flights->waited_ns = 0;
     int code = runtime_event_await(flight->moments[CUDA_UPLOADED], stream);
     if (code == 0)
-        code = mark(model, flight, CUDA_COMPUTE);
+        code = mark_moment(model, flight, CUDA_COMPUTE);
     if (code == 0) /* the address that captured graphs read */
         code = runtime_copy(model->header, slot->header, model->header_bytes, stream);
     if (code == 0)
         code = cuda_program_start(program, flight);
     if (code == 0)
-        code = mark(model, flight, CUDA_STEP_END);
+        code = mark_moment(model, flight, CUDA_STEP_END);
     if (code == 0)
         code = runtime_copy(flight->report, model->report, sizeof *flight->report, stream);
     if (code == 0 && flight->learns && !flight->continues && model->host_gradients)
         code = runtime_copy(model->host_gradients, model->gradients,
                             model->graph->parameter_floats * sizeof(float), stream);
     if (code == 0)
-        code = mark(model, flight, CUDA_DONE);
+        code = mark_moment(model, flight, CUDA_DONE);
     flights->started += code == 0;
     return code;
 }
@@ -253,10 +245,10 @@ static int mark_update(struct cuda_flights *flights, bool done)
     struct cuda_flight *flight = flight_of(flights, flights->started - 1);
 
     flight->updated = done;
-    return mark(flights->model, flight, done ? CUDA_UPDATED : CUDA_UPDATE);
+    return mark_moment(flights->model, flight, done ? CUDA_UPDATED : CUDA_UPDATE);
 }
 
-static int between(void *const first, void *const last, uint64_t *ns)
+static int time_between(void *const first, void *const last, uint64_t *ns)
 {
     double milliseconds = 0;
     int code = runtime_event_elapsed(first, last, &milliseconds);
@@ -271,7 +263,7 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
 {
     void *const *moments = flight->moments;
     const uint64_t took_ns = flight->report->exchanged_ns - flight->report->gradients_ns;
-    int code = between(moments[CUDA_UPLOAD], moments[CUDA_UPLOADED], &times->copy_ns);
+    int code = time_between(moments[CUDA_UPLOAD], moments[CUDA_UPLOADED], &times->copy_ns);
 
     times->upload_ns = times->copy_ns;
     times->wait_ns = flight->waited_ns;
@@ -281,9 +273,9 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
     if (code == 0 && before) {
         void *end = before->moments[before->updated ? CUDA_UPDATED : CUDA_DONE];
         uint64_t gap_ns = 0, uploaded_ns = 0;
-        code = between(end, moments[CUDA_UPLOADED], &uploaded_ns);
+        code = time_between(end, moments[CUDA_UPLOADED], &uploaded_ns);
         if (code == 0)
-            code = between(end, moments[CUDA_COMPUTE], &gap_ns);
+            code = time_between(end, moments[CUDA_COMPUTE], &gap_ns);
         if (times->upload_ns > uploaded_ns)
             times->upload_ns = uploaded_ns;
         gap_ns -= times->upload_ns < gap_ns ? times->upload_ns : gap_ns;
@@ -291,7 +283,7 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
             times->wait_ns = gap_ns;
     }
     if (code == 0)
-        code = between(moments[CUDA_COMPUTE], moments[CUDA_STEP_END], &times->compute_ns);
+        code = time_between(moments[CUDA_COMPUTE], moments[CUDA_STEP_END], &times->compute_ns);
     /* What summing gradients, or copying them to the host, took beyond the rest of the step. */
     if (code == 0 && flight->learns && !flight->continues) {
         if (model->config.enqueue) {
@@ -299,11 +291,11 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
             times->compute_ns -= times->exchange_ns;
         }
         if (model->host_gradients)
-            code = between(moments[CUDA_STEP_END], moments[CUDA_DONE], &times->exchange_ns);
+            code = time_between(moments[CUDA_STEP_END], moments[CUDA_DONE], &times->exchange_ns);
     }
     if (code == 0 && before && before->updated && !before->update_reported)
-        code =
-            between(before->moments[CUDA_UPDATE], before->moments[CUDA_UPDATED], &times->update_ns);
+        code = time_between(before->moments[CUDA_UPDATE], before->moments[CUDA_UPDATED],
+                            &times->update_ns);
     return code;
 }
 
@@ -317,7 +309,7 @@ static int wait_for(struct cuda_flights *flights, const struct cuda_flight *flig
 }
 
 /* Wait for the oldest started batch. */
-static int land(struct cuda_flights *flights, struct backend_loss *loss)
+static int land_flight(struct cuda_flights *flights, struct backend_loss *loss)
 {
     const struct cuda_flight *flight = flight_of(flights, flights->reported);
     const struct cuda_flight *before =
@@ -327,6 +319,7 @@ static int land(struct cuda_flights *flights, struct backend_loss *loss)
 
     if (code)
         return code;
+    assert(flights->reported < flights->started);
     flights->reported++;
     *loss = (struct backend_loss){.count = flight->count};
     if (flight->labelled) {
@@ -338,43 +331,10 @@ static int land(struct cuda_flights *flights, struct backend_loss *loss)
     return take_times(flights->model, flight, before, &loss->times);
 }
 
-/* With no batch in flight: wait for the last update and report its time, once. */
-static int settle(struct cuda_flights *flights, struct trainer_times *times)
-{
-    struct cuda_flight *last = flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
-
-    if (!last || !last->updated || last->update_reported)
-        return 0;
-    int code = wait_for(flights, last, CUDA_UPDATED);
-    if (code == 0)
-        code = between(last->moments[CUDA_UPDATE], last->moments[CUDA_UPDATED], &times->update_ns);
-    last->update_reported = code == 0;
-    return code;
-}
-
 /* ---- opening ---- */
 
-/* A path in the user's cache folder; "" if there is none or none is wanted. */
-static void plans_path(const struct cuda_settings *settings, char *path, size_t bytes)
-{
-    char *cached = NULL;
-
-    path[0] = '\0';
-    if (settings->plans) {
-        if (strcmp(settings->plans, "none") != 0)
-            snprintf(path, bytes, "%s", settings->plans);
-        return;
-    }
-    cached = file_cache_path("cudnn-plans.json");
-    if (!cached)
-        return;
-    snprintf(path, bytes, "%s", cached);
-    free(cached);
-    folder_make_parent(path); /* an error is reported when the file is written */
-}
-
-static int load(struct cuda_state *cuda, const float *parameters, const float *momenta,
-                const float *statistics)
+static int load_weights(struct cuda_state *cuda, const float *parameters, const float *momenta,
+                        const float *statistics)
 {
     int code = cuda_model_load(&cuda->model, parameters, momenta, statistics);
 
@@ -385,10 +345,12 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
 {
     const struct cuda_settings *settings = settings_given;
     struct cuda_state *cuda = state;
-    char path[1100];
+    char *cached = settings->plans ? NULL : file_cache_path("cudnn-plans.json");
+    const char *plans = settings->plans ? settings->plans : cached;
 
+    if (cached)
+        folder_make_parent(cached); /* an error is reported when the file is written */
     int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, config->local_rank);
-    plans_path(settings, path, sizeof path);
     if (code == 0)
         code = dnn_open(&cuda->model.dnn,
                         &(struct dnn_config){
@@ -396,7 +358,8 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
                             .deterministic = settings->deterministic,
                             /* calibration runs too few batches to pay for timing engines */
                             .tournament = config->calibration ? 1 : (uint32_t)settings->tournament,
-                            .plans = path[0] ? path : NULL});
+                            .plans = plans && strcmp(plans, "none") != 0 ? plans : NULL});
+    free(cached);
     if (code == 0)
         code = cuda_model_open(&cuda->model, settings, config);
     if (code == 0)
@@ -415,7 +378,7 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     if (!statistics)
         return -ENOMEM;
     graph_initialise_statistics(config->graph, statistics);
-    code = load(cuda, NULL, NULL, statistics);
+    code = load_weights(cuda, NULL, NULL, statistics);
     free(statistics);
     struct cuda_program *program;
     return code ? code : find_program(cuda, config->batch_size, config->training, &program);
@@ -437,7 +400,11 @@ static void cuda_close(void *state)
         cuda->programs = next;
     }
     dnn_close(cuda->model.dnn);
-    close_flights(&cuda->flights);
+    for (uint32_t i = 0; cuda->flights.flights && i <= cuda->flights.slot_count; i++)
+        for (int k = 0; k < CUDA_MOMENTS; k++)
+            runtime_event_destroy(cuda->flights.flights[i].moments[k]);
+    free(cuda->flights.slots);
+    free(cuda->flights.flights);
     cuda_int8_close(&cuda->model);
     cuda_model_close(&cuda->model);
     runtime_release(cuda->arena);
@@ -457,7 +424,7 @@ static int cuda_load(void *state, const float *parameters, const float *momenta,
     struct cuda_state *cuda = state;
 
     assert(nothing_flies(cuda));
-    return load(cuda, parameters, momenta, statistics);
+    return load_weights(cuda, parameters, momenta, statistics);
 }
 
 static int cuda_save(void *state, float *parameters, float *momenta, float *statistics,
@@ -485,15 +452,16 @@ static int cuda_run(void *state, const struct trainer_batch *batch, struct backe
     int code = 0;
 
     assert(nothing_flies(cuda) || late);
+    assert(flights->reported <= flights->started && flights->started <= flights->given);
     if (batch->rows && flights->given - flights->reported == flights->slot_count)
-        code = land(flights, loss);
+        code = land_flight(flights, loss);
     if (code == 0 && batch->rows)
-        code = upload(flights, batch);
+        code = upload_batch(flights, batch);
     if (code == 0 && flights->given - flights->started > held_most) {
         flight = flight_of(flights, flights->started); /* the oldest */
         code = find_program(cuda, flight->count, flight->learns, &program);
         if (code == 0)
-            code = start(flights, program);
+            code = start_flight(flights, program);
     }
     if (batch->rows) {
         /* until it is uploaded, and belongs to the caller again */
@@ -503,10 +471,16 @@ static int cuda_run(void *state, const struct trainer_batch *batch, struct backe
         code = code ? code : given;
     }
     const bool lands = batch->rows ? !late || (holds && flight) : !nothing_flies(cuda);
-    if (code == 0 && !batch->rows && !lands)
-        code = settle(flights, &loss->times);
+    struct cuda_flight *last = flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
+    if (code == 0 && !batch->rows && !lands && last && last->updated && !last->update_reported) {
+        code = wait_for(flights, last, CUDA_UPDATED); /* nothing else is left to report */
+        if (code == 0)
+            code = time_between(last->moments[CUDA_UPDATE], last->moments[CUDA_UPDATED],
+                                &loss->times.update_ns);
+        last->update_reported = code == 0;
+    }
     if (code == 0 && lands)
-        code = land(flights, loss);
+        code = land_flight(flights, loss);
     if (code == 0 && lands && flight)
         code = cuda_program_add_times(program);
     if (code == 0 && batch->logits)
@@ -619,8 +593,8 @@ static int start_timing(void *state)
 }
 
 /* Times are those of this machine's GPU, so no other may be named. */
-static int measure(const void *settings, const struct schedule_request *request,
-                   struct schedule *schedule)
+static int measure_steps(const void *settings, const struct schedule_request *request,
+                         struct schedule *schedule)
 {
     const uint64_t device = ((const struct cuda_settings *)settings)->device;
     const struct backend_config config = {.graph = request->graph,
@@ -654,7 +628,7 @@ static int measure(const void *settings, const struct schedule_request *request,
 static int schedule_steps(const void *settings, const struct schedule_request *request,
                           struct schedule *schedule)
 {
-    return (request->passes ? measure : cuda_schedule)(settings, request, schedule);
+    return (request->passes ? measure_steps : cuda_schedule)(settings, request, schedule);
 }
 
 const struct backend_ops iobench_backend_cuda = {

@@ -138,30 +138,14 @@ int dnn_choices_drop(struct dnn_choices *choices, const char *key)
                : 0;
 }
 
-static int write_whole(const json_t *rows, const char *path)
-{
-    struct file_draft draft;
-    json_t *whole =
-        json_pack("{s:i, s:O}", "version", (int)FILE_VERSION, "plans", (json_t *)(uintptr_t)rows);
-    int code = whole ? file_draft_open(&draft, path, NULL) : -ENOMEM;
-
-    if (code == 0) {
-        code = json_dumpfd(whole, draft.fd, JSON_INDENT(1) | JSON_SORT_KEYS) ? -EIO : 0;
-        if (code == 0)
-            code = file_draft_commit(&draft);
-        file_draft_abandon(&draft);
-    }
-    json_decref(whole);
-    return code;
-}
-
 int dnn_choices_write(struct dnn_choices *choices, const char *path)
 {
     struct file_lock lock;
+    struct file_draft draft;
+    char name[1200];
 
     /* Serialise concurrent jobs: rows added between another job's read and write would be lost. If
      * the lock is not acquired in time, only those rows are lost. */
-    char name[1200];
     snprintf(name, sizeof name, "%s.lock", path);
     for (int i = 0; file_lock_acquire(&lock, name) == -EBUSY && i < LOCK_TRIES; i++)
         clock_sleep_ns(LOCK_PAUSE_NS);
@@ -169,7 +153,15 @@ int dnn_choices_write(struct dnn_choices *choices, const char *path)
     if (others)
         json_object_update_missing(choices->rows, others);
     json_decref(others);
-    int code = write_whole(choices->rows, path);
+    json_t *whole = json_pack("{s:i, s:O}", "version", (int)FILE_VERSION, "plans", choices->rows);
+    int code = whole ? file_draft_open(&draft, path, NULL) : -ENOMEM;
+    if (code == 0) {
+        code = json_dumpfd(whole, draft.fd, JSON_INDENT(1) | JSON_SORT_KEYS) ? -EIO : 0;
+        if (code == 0)
+            code = file_draft_commit(&draft);
+        file_draft_abandon(&draft);
+    }
+    json_decref(whole);
     file_lock_release(&lock);
     return code ? fail(EIO, "%s: cannot write: choose another file with cuda:plans=FILE, or none",
                        path)

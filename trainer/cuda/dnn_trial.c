@@ -37,7 +37,7 @@ static const uint64_t compared_bytes = 4 << 20; /* of a tensor */
 static const double start_ms = 0.05; /* a single launch also waits for the host */
 
 /* Fill a tensor with noise; poison results. */
-static int fill(const struct dnn_trial *trial, enum dnn_tensor which)
+static int fill_noise(const struct dnn_trial *trial, enum dnn_tensor which)
 {
     const struct dnn_shape *shape = trial->shape;
     const enum dnn_number number = dnn_number(shape, which);
@@ -73,7 +73,7 @@ int dnn_trial_open(struct dnn_trial *trial, const struct runtime *runtime,
         if (!dnn_takes(shape, i))
             continue;
         trial->tensors.at[i] = runtime_allocate(dnn_tensor_bytes(shape, i));
-        code = trial->tensors.at[i] ? fill(trial, i) : -ENOMEM;
+        code = trial->tensors.at[i] ? fill_noise(trial, i) : -ENOMEM;
     }
     if (code == 0)
         code = runtime_event_create(&trial->first);
@@ -133,7 +133,7 @@ static uint32_t choose_positions(uint64_t count, uint64_t positions[SAMPLES])
     return count < SAMPLES ? (uint32_t)count : SAMPLES;
 }
 
-static double value_of(enum dnn_number number, uint32_t bits)
+static double value_of_bits(enum dnn_number number, uint32_t bits)
 {
     const uint32_t wide = number == DNN_BFLOAT ? bits << 16 : bits;
     const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
@@ -151,8 +151,8 @@ static double value_of(enum dnn_number number, uint32_t bits)
 }
 
 /* Elements of a tensor; of one with a number per channel, those of the positions' channels. */
-static void fetch(struct verifier *v, enum dnn_tensor which, const uint64_t *positions,
-                  uint32_t count, double *values)
+static void fetch_samples(struct verifier *v, enum dnn_tensor which, const uint64_t *positions,
+                          uint32_t count, double *values)
 {
     const bool of_channels = dnn_extent(v->shape, which) >= DNN_IN_CHANNELS;
     const uint64_t all = dnn_count(v->shape, which), size = dnn_tensor_bytes(v->shape, which) / all;
@@ -166,7 +166,7 @@ static void fetch(struct verifier *v, enum dnn_tensor which, const uint64_t *pos
     if (v->code == 0)
         v->code = runtime_wait(v->stream);
     for (uint32_t i = 0; i < count; i++)
-        values[i] = value_of(dnn_number(v->shape, which), bits[i]);
+        values[i] = value_of_bits(dnn_number(v->shape, which), bits[i]);
 }
 
 static double tolerance(const struct verifier *v, double value, double root, double terms)
@@ -186,12 +186,12 @@ static bool is_off(const struct verifier *v, const char *what, uint64_t at,
     return true;
 }
 
-static void compare(struct verifier *v, const char *what, enum dnn_tensor which,
-                    const uint64_t *positions, uint32_t count, const struct element *right)
+static void compare_samples(struct verifier *v, const char *what, enum dnn_tensor which,
+                            const uint64_t *positions, uint32_t count, const struct element *right)
 {
     double found[SAMPLES];
 
-    fetch(v, which, positions, count, found);
+    fetch_samples(v, which, positions, count, found);
     for (uint32_t i = 0; i < count && v->code == 0 && !v->wrong[0]; i++)
         is_off(v, what, positions[i], &right[i], found[i]);
 }
@@ -239,24 +239,24 @@ static void convolve(struct verifier *v, const uint64_t *positions, uint32_t cou
 }
 
 /* value *= or += each element's number in a tensor. */
-static void multiply(struct verifier *v, enum dnn_tensor by, const uint64_t *positions,
-                     uint32_t count, struct element *right)
+static void multiply_numbers(struct verifier *v, enum dnn_tensor by, const uint64_t *positions,
+                             uint32_t count, struct element *right)
 {
     double factors[SAMPLES];
 
-    fetch(v, by, positions, count, factors);
+    fetch_samples(v, by, positions, count, factors);
     for (uint32_t i = 0; i < count; i++) {
         right[i].value *= factors[i];
         right[i].within *= fabs(factors[i]);
     }
 }
 
-static void add(struct verifier *v, enum dnn_tensor more, const uint64_t *positions, uint32_t count,
-                struct element *right)
+static void add_numbers(struct verifier *v, enum dnn_tensor more, const uint64_t *positions,
+                        uint32_t count, struct element *right)
 {
     double terms[SAMPLES];
 
-    fetch(v, more, positions, count, terms);
+    fetch_samples(v, more, positions, count, terms);
     for (uint32_t i = 0; i < count; i++) {
         right[i].value += terms[i];
         right[i].within += v->slack * fabs(terms[i]);
@@ -270,9 +270,9 @@ static void add_norm(struct verifier *v, bool beside, const uint64_t *positions,
     static const enum dnn_tensor vectors[] = {DNN_MEAN, DNN_INVERSE, DNN_GAMMA, DNN_BETA};
     double x[SAMPLES], rows[4][SAMPLES];
 
-    fetch(v, beside ? DNN_RESIDUAL : DNN_X, positions, count, x);
+    fetch_samples(v, beside ? DNN_RESIDUAL : DNN_X, positions, count, x);
     for (int i = 0; i < 4; i++)
-        fetch(v, beside ? dnn_beside(vectors[i]) : vectors[i], positions, count, rows[i]);
+        fetch_samples(v, beside ? dnn_beside(vectors[i]) : vectors[i], positions, count, rows[i]);
     for (uint32_t i = 0; i < count; i++) {
         const double off = (x[i] - rows[0][i]) * rows[1][i] * rows[2][i];
         right[i].value += off + rows[3][i];
@@ -291,15 +291,15 @@ static void verify_elements(struct verifier *v)
 
     convolve(v, positions, count, right);
     if (forward && fusion & DNN_SCALED)
-        multiply(v, DNN_SCALE, positions, count, right);
+        multiply_numbers(v, DNN_SCALE, positions, count, right);
     if (forward && fusion & DNN_BIASED)
-        add(v, DNN_BIAS, positions, count, right);
+        add_numbers(v, DNN_BIAS, positions, count, right);
     if (fusion & DNN_ADDED)
-        add(v, DNN_OTHER, positions, count, right);
+        add_numbers(v, DNN_OTHER, positions, count, right);
     for (uint32_t i = 0; i < count && forward && fusion & DNN_RECTIFIED; i++)
         right[i].value = fmax(right[i].value, 0);
     if (forward && fusion & DNN_RESCALED)
-        multiply(v, DNN_LAST, positions, count, right);
+        multiply_numbers(v, DNN_LAST, positions, count, right);
     for (uint32_t i = 0; i < count && v->shape->int8_output; i++) {
         right[i].value = fmin(fmax(right[i].value, INT8_MIN), INT8_MAX);
         right[i].within += 1; /* however it is rounded */
@@ -309,14 +309,14 @@ static void verify_elements(struct verifier *v)
         if (fusion & DNN_DUAL)
             add_norm(v, true, positions, count, before);
         else if (fusion & DNN_SUMMED)
-            add(v, DNN_RESIDUAL, positions, count, before);
+            add_numbers(v, DNN_RESIDUAL, positions, count, before);
     }
     for (uint32_t i = 0; i < count && fusion & DNN_NORM; i++) {
         right[i].or_zero = fabs(before[i].value) <= before[i].within;
         if (before[i].value <= 0 && !right[i].or_zero)
             right[i] = (struct element){0};
     }
-    compare(v, "its result", result, positions, count, right);
+    compare_samples(v, "its result", result, positions, count, right);
 }
 
 /* Of a tensor: sums and sums of squares, 2 x channels; by the kernel of BN. */
@@ -386,10 +386,11 @@ static void verify_sum(struct verifier *v)
 
     for (int beside = 0; beside < 2; beside++) {
         struct element norm[SAMPLES] = {0};
-        add(v, beside ? DNN_RESIDUAL : DNN_INPUT, positions, count, norm);
+        add_numbers(v, beside ? DNN_RESIDUAL : DNN_INPUT, positions, count, norm);
         if (!beside || v->shape->fusion & DNN_DUAL) {
-            multiply(v, beside ? dnn_beside(DNN_IN_SCALE) : DNN_IN_SCALE, positions, count, norm);
-            add(v, beside ? dnn_beside(DNN_IN_BIAS) : DNN_IN_BIAS, positions, count, norm);
+            multiply_numbers(v, beside ? dnn_beside(DNN_IN_SCALE) : DNN_IN_SCALE, positions, count,
+                             norm);
+            add_numbers(v, beside ? dnn_beside(DNN_IN_BIAS) : DNN_IN_BIAS, positions, count, norm);
         }
         for (uint32_t i = 0; i < count; i++) {
             right[i].value += norm[i].value;
@@ -398,7 +399,7 @@ static void verify_sum(struct verifier *v)
     }
     for (uint32_t i = 0; i < count; i++)
         right[i].value = fmax(right[i].value, 0);
-    compare(v, "the sum", DNN_SUM, positions, count, right);
+    compare_samples(v, "the sum", DNN_SUM, positions, count, right);
     if (v->code == 0 && !v->wrong[0])
         free(moments_of(v, DNN_SUM, &pixels));
 }
@@ -531,8 +532,8 @@ static int verify(const struct dnn_trial *trial, char wrong[DNN_WRONG_BYTES])
 
 /* ---- choice ---- */
 
-static int start(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
-                 uint32_t which)
+static int start_candidate(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
+                           uint32_t which)
 {
     return candidates->start(candidates->context, which, &trial->tensors);
 }
@@ -545,7 +546,7 @@ static int time_launches(const struct dnn_trial *trial, const struct dnn_candida
     int code = runtime_event_record(trial->first, stream);
 
     for (int launch = 0; launch < launches && code == 0; launch++)
-        code = start(trial, candidates, which);
+        code = start_candidate(trial, candidates, which);
     if (code == 0)
         code = runtime_event_record(trial->last, stream);
     if (code == 0)
@@ -561,7 +562,7 @@ static int time_launches(const struct dnn_trial *trial, const struct dnn_candida
 static int time_candidate(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
                           uint32_t which, double best, double *milliseconds)
 {
-    int code = start(trial, candidates, which); /* warm */
+    int code = start_candidate(trial, candidates, which); /* warm */
 
     if (code == 0)
         code = time_launches(trial, candidates, which, 1, milliseconds);
@@ -579,8 +580,8 @@ static int time_candidate(const struct dnn_trial *trial, const struct dnn_candid
 
 /* Run it once more, with nothing left of what an earlier run wrote, and compare. wrong: "" if it is
  * right. */
-static int judge(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
-                 uint32_t which, char wrong[DNN_WRONG_BYTES])
+static int judge_candidate(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
+                           uint32_t which, char wrong[DNN_WRONG_BYTES])
 {
     static const struct device_noise nan = {.kind = DEVICE_NOISE_POISON};
     int code = device_noise(&nan, trial->workspace_bytes / sizeof(float), trial->tensors.workspace,
@@ -589,10 +590,10 @@ static int judge(const struct dnn_trial *trial, const struct dnn_candidates *can
     wrong[0] = '\0';
     for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++)
         if (dnn_takes(trial->shape, i) && dnn_writes(trial->shape, i))
-            code = fill(trial, i);
+            code = fill_noise(trial, i);
     if (code)
         return code;
-    code = start(trial, candidates, which);
+    code = start_candidate(trial, candidates, which);
     if (code == 0)
         code = runtime_wait(trial->runtime->stream);
     if (code == 0)
@@ -602,11 +603,11 @@ static int judge(const struct dnn_trial *trial, const struct dnn_candidates *can
 }
 
 /* Run it and copy the first part of each tensor it wrote to the host. copied: bytes in all. */
-static int take(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
-                uint32_t which, uint8_t *to, uint64_t *copied)
+static int copy_results(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
+                        uint32_t which, uint8_t *to, uint64_t *copied)
 {
     void *stream = trial->runtime->stream;
-    int code = start(trial, candidates, which);
+    int code = start_candidate(trial, candidates, which);
 
     *copied = 0;
     for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++) {
@@ -619,27 +620,6 @@ static int take(const struct dnn_trial *trial, const struct dnn_candidates *cand
     }
     int waited = runtime_wait(stream);
     return code ? code : waited;
-}
-
-/* Return whether it writes the same bits each time; sums by atomic operations do not, and cuDNN
- * does not say so of all engines that have them: those that add up statistics of a convolution. */
-static int compare_runs(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
-                        uint32_t which, bool *same)
-{
-    uint64_t bytes = 0;
-    uint8_t *first = malloc(DNN_TENSORS * compared_bytes);
-    uint8_t *again = malloc(DNN_TENSORS * compared_bytes);
-    int code = first && again ? take(trial, candidates, which, first, &bytes)
-                              : fail(ENOMEM, "out of memory to compare engines");
-
-    *same = true;
-    for (int i = 0; i < REPEATS && code == 0 && *same; i++) {
-        code = take(trial, candidates, which, again, &bytes);
-        *same = code || memcmp(first, again, bytes) == 0;
-    }
-    free(first);
-    free(again);
-    return code;
 }
 
 int dnn_trial_choose(struct dnn_trial *trial, const struct dnn_candidates *candidates,
@@ -662,15 +642,29 @@ int dnn_trial_choose(struct dnn_trial *trial, const struct dnn_candidates *candi
         for (uint32_t i = 0; i < candidates->count; i++)
             if (!dropped[i] && (best == candidates->count || times[i] < times[best]))
                 best = i;
-        int code = judge(trial, candidates, best, reason);
+        int code = judge_candidate(trial, candidates, best, reason);
         if (code)
             return code;
         *chosen = best;
         if (timed)
             *milliseconds = isfinite(times[best]) ? times[best] : 0;
+        /* Does it write the same bits each time? Sums by atomic operations do not, and cuDNN does
+         * not say so of all engines that have them: those that add up statistics of a convolution.
+         */
         bool same = true;
-        if (!reason[0] && candidates->repeats)
-            code = compare_runs(trial, candidates, best, &same);
+        if (!reason[0] && candidates->repeats) {
+            uint64_t bytes = 0;
+            uint8_t *first = malloc(DNN_TENSORS * compared_bytes);
+            uint8_t *again = malloc(DNN_TENSORS * compared_bytes);
+            code = first && again ? copy_results(trial, candidates, best, first, &bytes)
+                                  : fail(ENOMEM, "out of memory to compare engines");
+            for (int i = 0; i < REPEATS && code == 0 && same; i++) {
+                code = copy_results(trial, candidates, best, again, &bytes);
+                same = code || memcmp(first, again, bytes) == 0;
+            }
+            free(first);
+            free(again);
+        }
         if (code || (!reason[0] && same))
             return code;
         dropped[best] = true;

@@ -155,8 +155,8 @@ static uint32_t choose_by_rule(struct fuser *fuser, uint32_t convolution, enum d
 
 /* Return the fusion of the fastest of these ways, of which the last fuses nothing; by rule where
  * one was not timed. */
-static uint32_t choose(struct fuser *fuser, uint32_t convolution, enum dnn_kind kind,
-                       const struct way *ways, size_t count)
+static uint32_t choose_way(struct fuser *fuser, uint32_t convolution, enum dnn_kind kind,
+                           const struct way *ways, size_t count)
 {
     double best_ms = INFINITY;
     uint32_t best = 0;
@@ -198,7 +198,7 @@ static void fuse_input_and_output(struct fuser *fuser, uint32_t convolution)
                                {statistics, norm, own->node},
                                {before, sums, input->end},
                                {0, sums + norm, own->node}};
-    const uint32_t fusion = choose(fuser, convolution, DNN_FORWARD, ways, 4);
+    const uint32_t fusion = choose_way(fuser, convolution, DNN_FORWARD, ways, 4);
 
     own->fusion[DNN_FORWARD] = fusion;
     own->fusion[DNN_WEIGHT] = weight_fusion(fusion);
@@ -226,7 +226,7 @@ static void fuse_back(struct fuser *fuser, uint32_t convolution)
 
     if (fusion)
         fuser->blocks->rows[convolution].fusion[DNN_DATA] =
-            choose(fuser, convolution, DNN_DATA, ways, 2);
+            choose_way(fuser, convolution, DNN_DATA, ways, 2);
 }
 
 /* ---- operations that follow, if BN is two numbers per channel ---- */
@@ -257,7 +257,7 @@ static void fuse_epilogue(struct fuser *fuser, uint32_t convolution)
     const struct way ways[] = {
         {fusion, 0, own->node},
         {0, (fusion & DNN_ADDED ? 3u : 2u) * cuda_numbers(model, own->node), own->node}};
-    own->fusion[DNN_FORWARD] = choose(fuser, convolution, DNN_FORWARD, ways, 2);
+    own->fusion[DNN_FORWARD] = choose_way(fuser, convolution, DNN_FORWARD, ways, 2);
     if (own->fusion[DNN_FORWARD] & DNN_SCALED)
         fuser->blocks->rows[own->last_user].output = CUDA_OUTPUT_BY_INPUT;
 }

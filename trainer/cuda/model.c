@@ -59,7 +59,7 @@ static const struct origin of_device = {runtime_allocate, runtime_release};
 static const struct origin of_host = {runtime_pin, runtime_unpin};
 
 /* Allocate memory that is kept until the model is closed; or only an address of its own. */
-static void *keep(struct cuda_model *model, const struct origin *origin, uint64_t bytes)
+static void *keep_memory(struct cuda_model *model, const struct origin *origin, uint64_t bytes)
 {
     if (model->code == 0)
         model->code = memory_room(&model->memory, model->memory_count, sizeof *model->memory,
@@ -77,7 +77,7 @@ static void *keep(struct cuda_model *model, const struct origin *origin, uint64_
 /* The same; having none is an error. */
 static void *keep_all(struct cuda_model *model, const struct origin *origin, uint64_t bytes)
 {
-    void *start = keep(model, origin, bytes);
+    void *start = keep_memory(model, origin, bytes);
 
     if (!start && model->code == 0)
         model->code = -ENOMEM;
@@ -106,7 +106,7 @@ void *cuda_zeros(struct cuda_model *model, uint64_t bytes)
 }
 
 /* A copy of what is on the host. */
-static void *send(struct cuda_model *model, const void *from, uint64_t bytes)
+static void *send_copy(struct cuda_model *model, const void *from, uint64_t bytes)
 {
     void *memory = cuda_allocate(model, bytes);
 
@@ -180,8 +180,8 @@ static void make_tables(struct cuda_model *model)
         chunk += device_chunks(i, parameter->offset, parameter->count, chunks + chunk);
     }
     model->table = (struct device_parameters){
-        .parameters = send(model, parameters, count * sizeof *parameters),
-        .chunks = send(model, chunks, chunk_count * sizeof *chunks),
+        .parameters = send_copy(model, parameters, count * sizeof *parameters),
+        .chunks = send_copy(model, chunks, chunk_count * sizeof *chunks),
         .parameter_count = count,
         .chunk_count = chunk_count,
         .weights = model->parameters,
@@ -205,7 +205,7 @@ static void make_gradients(struct cuda_model *model)
     const struct origin origin = {config->allocate_gradients, config->release_gradients};
 
     if (origin.allocate) {
-        model->gradients = keep(model, &origin, bytes);
+        model->gradients = keep_memory(model, &origin, bytes);
         if (!model->gradients && model->code == 0)
             snprintf(model->notice, sizeof model->notice,
                      "the gradients lie in memory that the exchange may have to copy: %s",

@@ -44,7 +44,7 @@ const char *iobench_module_release(void)
     return PACKAGE_VERSION;
 }
 
-static int check(const struct nccl_state *nccl, ncclResult_t status, const char *what)
+static int check_nccl(const struct nccl_state *nccl, ncclResult_t status, const char *what)
 {
     if (status == ncclSuccess)
         return 0;
@@ -106,7 +106,7 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
     else if (nccl->buckets.count > 1)
         limits.maxCTAs = OVERLAPPED_CTAS_MAX;
     /* The first rank creates an identity, before NCCL is initialised. */
-    int code = place->rank == 0 ? check(NULL, ncclGetUniqueId(&id), "make an identity") : 0;
+    int code = place->rank == 0 ? check_nccl(NULL, ncclGetUniqueId(&id), "make an identity") : 0;
     code = ranks_meet(config->ranks, code, NULL);
     if (code == 0)
         code = ranks_broadcast(config->ranks, &id, sizeof id);
@@ -134,7 +134,7 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
         }
     }
     if (code == 0)
-        code = check(
+        code = check_nccl(
             nccl,
             ncclCommInitRankConfig(&nccl->ranks, (int)place->ranks, id, (int)place->rank, &limits),
             "join the other ranks");
@@ -188,7 +188,7 @@ static void nccl_close(void *state, bool failed)
 }
 
 /* Make one stream wait for the work now on the other. */
-static int order(const struct nccl_state *nccl, void *before, void *after)
+static int order_streams(const struct nccl_state *nccl, void *before, void *after)
 {
     int code = runtime_event_record(nccl->event, before);
 
@@ -206,20 +206,20 @@ static int nccl_ready(void *state, uint64_t done)
         float *part = nccl->config.gradients + start;
         uint16_t *wire = nccl->wire ? nccl->wire + start : NULL;
         void *sent = wire ? (void *)wire : part;
-        code = order(nccl, compute, nccl->stream);
+        code = order_streams(nccl, compute, nccl->stream);
         if (code == 0 && wire)
             code = device_narrow(DEVICE_FP16, count, part, nccl->factor, wire, nccl->stream);
         if (code == 0)
-            code = check(nccl,
-                         ncclAllReduce(sent, sent, count, wire ? ncclHalf : ncclFloat, ncclSum,
-                                       nccl->ranks, nccl->stream),
-                         "add up gradients");
+            code = check_nccl(nccl,
+                              ncclAllReduce(sent, sent, count, wire ? ncclHalf : ncclFloat, ncclSum,
+                                            nccl->ranks, nccl->stream),
+                              "add up gradients");
         if (code == 0 && wire)
             code = device_widen(DEVICE_FP16, count, wire, 1 / nccl->factor, part, nccl->stream);
     }
     if (code == 0 && nccl->buckets.started == nccl->buckets.count) {
         nccl->buckets.started = 0;
-        code = order(nccl, nccl->stream, compute);
+        code = order_streams(nccl, nccl->stream, compute);
     }
     return code;
 }
@@ -229,9 +229,9 @@ static int nccl_finish(void *state)
 {
     const struct nccl_state *nccl = state;
     ncclResult_t status = ncclSuccess;
-    int code = check(nccl, ncclCommGetAsyncError(nccl->ranks, &status), "ask for errors");
+    int code = check_nccl(nccl, ncclCommGetAsyncError(nccl->ranks, &status), "ask for errors");
 
-    return code ? code : check(nccl, status, "add up gradients");
+    return code ? code : check_nccl(nccl, status, "add up gradients");
 }
 
 const struct exchange_ops iobench_exchange_nccl = {

@@ -50,7 +50,9 @@ void cuda_program_bind(struct cuda_program *program, void *arena)
     for (uint32_t i = 0; i < program->step_count; i++) {
         struct cuda_step *step = &program->steps[i];
         for (uint32_t j = 0; j < step->operand_count; j++) {
-            void *address = (char *)arena + program->buffers[step->operands[j].buffer].offset;
+            const struct lifetime *buffer = &program->buffers[step->operands[j].buffer];
+            void *address = (char *)arena + buffer->offset;
+            assert(buffer->offset + buffer->bytes <= program->arena_bytes);
             memcpy((char *)step + step->operands[j].place, &address, sizeof address);
         }
     }

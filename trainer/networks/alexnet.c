@@ -18,7 +18,7 @@ static uint32_t conv(struct graph *graph, const char *name, uint32_t input, uint
     return graph_relu(graph, graph_convolution(graph, name, input, channels, window, groups, true));
 }
 
-static void build(struct graph *graph, const uint32_t *depths)
+static void build_alexnet(struct graph *graph, const uint32_t *depths)
 {
     (void)depths;
     uint32_t x = norm_pool(graph, conv(graph, "conv1", 0, 96, graph_square(11, 4, 2), 1));
@@ -38,7 +38,7 @@ const struct network network_alexnet = {
     .source = "Krizhevsky et al. 2012; Caffe bvlc_alexnet",
     .side = 224,
     .classes = 1000,
-    .build = build,
+    .build = build_alexnet,
     .plain_batch = 256,
     .published_parameters = 60965224,
     .published_gmacs = 0.724,

@@ -48,7 +48,7 @@ static uint32_t inception(struct graph *graph, uint32_t x, const struct googlene
     return graph_concat(graph, parts, 4);
 }
 
-static void build(struct graph *graph, const uint32_t *depths)
+static void build_googlenet(struct graph *graph, const uint32_t *depths)
 {
     static const struct googlenet_widths blocks[] = {
         {"3a", 64, 96, 128, 16, 32, 32},     {"3b", 128, 128, 192, 32, 96, 64},
@@ -79,7 +79,7 @@ const struct network network_googlenet = {
     .source = "Szegedy et al. 2015; Caffe bvlc_googlenet without auxiliary classifiers",
     .side = 224,
     .classes = 1000,
-    .build = build,
+    .build = build_googlenet,
     .plain_batch = 32,
     .published_parameters = 6998552,
     .published_gmacs = 1.58,

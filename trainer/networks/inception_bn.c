@@ -46,7 +46,7 @@ static uint32_t block(struct graph *graph, uint32_t x, const struct inception_wi
     return graph_concat(graph, parts, count);
 }
 
-static void build(struct graph *graph, const uint32_t *depths)
+static void build_inception_bn(struct graph *graph, const uint32_t *depths)
 {
     static const struct inception_widths blocks[] = {
         {"3a", 64, 64, 64, 64, 96, 32, false},       {"3b", 64, 64, 96, 64, 96, 64, false},
@@ -73,7 +73,7 @@ const struct network network_inception_bn = {
     .source = "Ioffe and Szegedy 2015; widths of MXNet's inception-bn",
     .side = 224,
     .classes = 1000,
-    .build = build,
+    .build = build_inception_bn,
     /* MXNet counts a bias for each of the 10,016 convolution channels, which BN makes redundant. */
     .published_parameters = 11295240 - 10016,
     .published_gmacs = 2.03,

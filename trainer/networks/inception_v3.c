@@ -97,7 +97,7 @@ static uint32_t block_8(struct graph *graph, const char *name, uint32_t x)
     return graph_concat(graph, parts, 6);
 }
 
-static void build(struct graph *graph, const uint32_t *depths)
+static void build_inception_v3(struct graph *graph, const uint32_t *depths)
 {
     struct builder stem = {graph, "stem", 0};
 
@@ -130,7 +130,7 @@ const struct network network_inception_v3 = {
     .source = "Szegedy et al. 2016, without the auxiliary classifier",
     .side = 299,
     .classes = 1000,
-    .build = build,
+    .build = build_inception_v3,
     .published_parameters = 23834568, /* torchvision inception_v3 without AuxLogits */
     .published_gmacs = 5.713,
     .rate_share = 0.125, /* figures: docs/training.md, "Does every network learn?" */

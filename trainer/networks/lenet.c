@@ -5,7 +5,7 @@
  */
 #include "trainer/networks/networks.h"
 
-static void build(struct graph *graph, const uint32_t *depths)
+static void build_lenet(struct graph *graph, const uint32_t *depths)
 {
     (void)depths;
     uint32_t x = graph_convolution(graph, "conv1", 0, 20, graph_square(5, 1, 0), 1, true);
@@ -22,7 +22,7 @@ const struct network network_lenet = {
     .source = "LeCun et al. 1998, as Caffe ships it",
     .side = 28,
     .classes = 10,
-    .build = build,
+    .build = build_lenet,
     .plain_batch = 64,
     .published_parameters = 431080 + 20 * 25 * 2, /* the published one has one input channel */
 };

@@ -64,8 +64,8 @@ static uint32_t basic(struct graph *graph, const char *block, uint32_t input, ui
 }
 
 /* Stages of `depths` blocks, the end after the last one. */
-static void finish(struct graph *graph, uint32_t x, const struct residual_blocks *blocks,
-                   const uint32_t *depths)
+static void finish_resnet(struct graph *graph, uint32_t x, const struct residual_blocks *blocks,
+                          const uint32_t *depths)
 {
     for (uint32_t stage = 0; depths[stage]; stage++)
         for (uint32_t i = 0; i < depths[stage]; i++) {
@@ -84,7 +84,7 @@ static void build_imagenet(struct graph *graph, const uint32_t *depths)
         .width = 64, .start_as_identities = true, .build = bottleneck};
     uint32_t x = conv_bn_relu(graph, "stem", "", 0, 64, graph_square(7, 2, 3));
 
-    finish(graph, graph_max_pool(graph, x, graph_square(3, 2, 1)), &blocks, depths);
+    finish_resnet(graph, graph_max_pool(graph, x, graph_square(3, 2, 1)), &blocks, depths);
 }
 
 static uint32_t small_stem(struct graph *graph)
@@ -97,14 +97,14 @@ static void build_cifar(struct graph *graph, const uint32_t *depths)
     const struct residual_blocks blocks = {
         .width = 16, .start_as_identities = true, .build = basic};
 
-    finish(graph, small_stem(graph), &blocks, depths);
+    finish_resnet(graph, small_stem(graph), &blocks, depths);
 }
 
 static void build_tiny(struct graph *graph, const uint32_t *depths)
 {
     const struct residual_blocks blocks = {.width = 16, .build = bottleneck};
 
-    finish(graph, small_stem(graph), &blocks, depths);
+    finish_resnet(graph, small_stem(graph), &blocks, depths);
 }
 
 /* "stem.conv" -> "conv1", "stage2.block1.conv0" -> "layer2.0.downsample.0", others of that block

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-static void build(struct graph *graph, const uint32_t *depths)
+static void build_vgg(struct graph *graph, const uint32_t *depths)
 {
     static const uint32_t widths[] = {64, 128, 256, 512, 512};
     uint32_t x = 0;
@@ -46,7 +46,7 @@ const struct network network_vgg16 = {
     .source = "Simonyan and Zisserman 2015, configuration D",
     .side = 224,
     .classes = 1000,
-    .build = build,
+    .build = build_vgg,
     .torchvision_name = torchvision_name,
     .depths = {2, 2, 3, 3, 3},
     .plain_batch = 256,
@@ -60,7 +60,7 @@ const struct network network_vgg19 = {
     .source = "Simonyan and Zisserman 2015, configuration E",
     .side = 224,
     .classes = 1000,
-    .build = build,
+    .build = build_vgg,
     .torchvision_name = torchvision_name,
     .depths = {2, 2, 4, 4, 4},
     .plain_batch = 256,
