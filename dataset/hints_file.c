@@ -57,25 +57,11 @@ static uint8_t *compose(const struct catalog *catalog, const struct hints *hints
     return raw;
 }
 
-static int save_at(const char *path, const uint8_t *raw, size_t bytes)
-{
-    struct store_draft draft;
-    int code = store_make_parent(path);
-
-    if (code == 0)
-        code = store_draft_open(&draft, path, NULL);
-    if (code)
-        return code;
-    if ((code = store_write_at(draft.file, raw, bytes, 0)) == 0)
-        return store_draft_commit(&draft);
-    store_draft_abandon(&draft);
-    return code;
-}
-
 int hints_file_save(const struct catalog *catalog, const struct hints *hints, char **path)
 {
     size_t bytes;
     uint8_t *raw = compose(catalog, hints, &bytes);
+    struct store_draft draft;
     int code = -EIO;
 
     *path = NULL;
@@ -84,7 +70,15 @@ int hints_file_save(const struct catalog *catalog, const struct hints *hints, ch
     for (int i = 0; i < PLACES && code; i++) {
         free(*path);
         *path = sidecar_hints_path(catalog->root, places[i]);
-        code = *path ? save_at(*path, raw, bytes) : -EINVAL;
+        code = *path ? store_make_parent(*path) : -EINVAL;
+        if (code == 0)
+            code = store_draft_open(&draft, *path, NULL);
+        if (code)
+            continue;
+        if ((code = store_write_at(draft.file, raw, bytes, 0)) == 0)
+            code = store_draft_commit(&draft);
+        else
+            store_draft_abandon(&draft);
     }
     free(raw);
     return code;

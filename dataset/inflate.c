@@ -179,17 +179,6 @@ void inflate_limit(struct inflate *inflate, uint64_t times)
     inflate->times = times;
 }
 
-static int check_limit(const struct inflate *inflate)
-{
-    if (!inflate->times || inflate->stream_offset <= FREE_BYTES ||
-        inflate->stream_offset / inflate->times < inflate->file->status.bytes)
-        return 0;
-    return fail(EFBIG,
-                "%s: inflates to more than %llu times its %llu bytes; max-inflation=N allows more",
-                inflate->file->path, (unsigned long long)inflate->times,
-                (unsigned long long)inflate->file->status.bytes);
-}
-
 int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count)
 {
     uint64_t done = 0;
@@ -202,9 +191,14 @@ int64_t inflate_read(struct inflate *inflate, void *to, uint64_t count)
             return made;
         if (made == 0)
             break;
-        int code = check_limit(inflate);
-        if (code)
-            return code;
+        const uint64_t file_bytes = inflate->file->status.bytes;
+        if (inflate->times && inflate->stream_offset > FREE_BYTES &&
+            inflate->stream_offset / inflate->times >= file_bytes)
+            return fail(EFBIG,
+                        "%s: inflates to more than %llu times its %llu bytes; max-inflation=N "
+                        "allows more",
+                        inflate->file->path, (unsigned long long)inflate->times,
+                        (unsigned long long)file_bytes);
         done += (uint64_t)made;
     }
     return (int64_t)done;

@@ -9,7 +9,6 @@ libiobench_a_SOURCES += \
 	dataset/registry.c \
 	dataset/store.c dataset/store.h dataset/store_local.c dataset/within.c dataset/within.h \
 	dataset/synthesis.c dataset/synthesis.h \
-	dataset/synthesis_pixels.c dataset/synthesis_pixels.h \
 	dataset/sidecar.c dataset/sidecar.h \
 	dataset/zstd_stream.h
 

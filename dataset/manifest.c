@@ -285,18 +285,15 @@ struct manifest_block {
     uint32_t shard;
 };
 
-static char *no_memory(void)
-{
-    fail(ENOMEM, "out of memory for a manifest");
-    return NULL;
-}
-
 char *manifest_head(uint64_t plan, const char *suffix, uint32_t shards)
 {
     char *text = NULL;
 
     assert(strlen(suffix) < MANIFEST_SUFFIX_BYTES);
-    return asprintf(&text, head_format, plan, suffix, shards) < 0 ? no_memory() : text;
+    if (asprintf(&text, head_format, plan, suffix, shards) >= 0)
+        return text;
+    fail(ENOMEM, "out of memory for a manifest");
+    return NULL;
 }
 
 struct manifest_block *manifest_block_begin(uint32_t shard)

@@ -127,45 +127,36 @@ static void place_release(struct local_place *place)
     free(place->name);
 }
 
-static int create(const char *path, enum store_access access)
-{
-    struct local_place place = {.folder.fd = -1};
-    struct stat status;
-    int code = place_find(&place, path), fd = -ENOENT;
-
-    if (code == 0 && access == STORE_EXTEND)
-        fd = folder_open_file(&place.folder, place.name, O_RDWR, &status);
-    if (fd >= 0 && status.st_nlink > 1) {
-        code = fail(EPERM, "%s: has several hard links: not written", path);
-        close(fd);
-    }
-    if (code == 0 && fd == -ENOENT)
-        fd = folder_create_file(&place.folder, place.name);
-    place_release(&place);
-    return code ? code : fd;
-}
-
 static int local_open(const char *path, enum store_access access, struct store_file **file)
 {
     struct local_file *local = memory_zeroed(sizeof *local);
     struct stat found;
+    int code = 0, fd = -ENOENT;
 
     if (!local)
         return -ENOMEM;
-    int code = access == STORE_READ ? file_open(path, O_RDONLY | FILE_NOATIME, &found)
-                                    : create(path, access);
-    if (code >= 0) {
-        local->fd = code;
-        code = access != STORE_READ && fstat(local->fd, &found)
-                   ? local_fail("cannot get its status", path)
-                   : 0;
-        if (code)
-            close(local->fd);
+    if (access == STORE_READ) {
+        fd = file_open(path, O_RDONLY | FILE_NOATIME, &found);
+    } else {
+        struct local_place place = {.folder.fd = -1};
+        code = place_find(&place, path);
+        if (code == 0 && access == STORE_EXTEND)
+            fd = folder_open_file(&place.folder, place.name, O_RDWR, &found);
+        if (fd >= 0 && found.st_nlink > 1)
+            code = fail(EPERM, "%s: has several hard links: not written", path);
+        if (code == 0 && fd == -ENOENT)
+            fd = folder_create_file(&place.folder, place.name);
+        place_release(&place);
+        if (code == 0 && fd >= 0 && fstat(fd, &found))
+            code = local_fail("cannot get its status", path);
     }
-    if (code) {
+    if (code || fd < 0) {
+        if (fd >= 0)
+            close(fd);
         free(local);
-        return code;
+        return code ? code : fd;
     }
+    local->fd = fd;
     local->file.status = status_of(&found);
     *file = &local->file;
     return 0;

@@ -245,6 +245,11 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
     };
     struct store_entry entry = {.name = found->name, .kind = status.kind, .status = &status};
 
+    /* An entry's name must be one path component, so that a server cannot point elsewhere. */
+    if (strchr(found->name, '/'))
+        return fail(EBADMSG, "%s: the server lists a name that contains a slash", path);
+    if (!*found->name || strcmp(found->name, ".") == 0 || strcmp(found->name, "..") == 0)
+        return 0;
     if (S_ISLNK(found->mode)) {
         entry.is_link = true;
         char *target = file_join(path, found->name);
@@ -258,12 +263,6 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
     return visit(context, &entry);
 }
 
-/* An entry's name must be one path component, so that a server cannot point elsewhere. */
-static bool is_name(const char *name)
-{
-    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-}
-
 /* Once a folder is open, libnfs has all its entries, with attributes. */
 static int nfs_store_list(const char *path, store_visit visit, void *context)
 {
@@ -275,10 +274,7 @@ static int nfs_store_list(const char *path, store_visit visit, void *context)
     if (code == 0) {
         const struct nfsdirent *found;
         while (code == 0 && (found = nfs_readdir(link->context, call.body)))
-            if (is_name(found->name))
-                code = visit_one(path, found, visit, context);
-            else if (strchr(found->name, '/'))
-                code = fail(EBADMSG, "%s: the server lists a name that contains a slash", path);
+            code = visit_one(path, found, visit, context);
         nfs_closedir(link->context, call.body);
     } else if (!reasoned) {
         code = nfs_fail(code, "cannot open the folder: ", path);
@@ -289,19 +285,6 @@ static int nfs_store_list(const char *path, store_visit visit, void *context)
 }
 
 /* ---- open files ---- */
-
-static int file_status(struct nfs_file *nfs, uint64_t deadline_ns, struct store_status *status)
-{
-    struct nfs_stat_64 found;
-    struct nfs_call call = {.into = &found, .bytes = sizeof found};
-
-    if (nfs_fstat64_async(nfs->link->context, nfs->handle, nfs_call_answer, &call))
-        return -ECONNRESET;
-    int code = nfs_link_wait(nfs->link, &call, deadline_ns);
-    if (code == 0)
-        *status = status_of(&found);
-    return code;
-}
 
 static void lose(struct nfs_file *nfs)
 {
@@ -323,8 +306,14 @@ static int open_file(struct nfs_file *nfs, const char *path, enum store_access a
         struct nfs_call call = {0};
         int code = perform(actions[access], path, NULL, deadline_ns, &call, &nfs->link, &reasoned);
         if (code == 0) {
+            struct nfs_stat_64 found;
+            struct nfs_call look = {.into = &found, .bytes = sizeof found};
             nfs->handle = call.body;
-            code = file_status(nfs, deadline_ns, status);
+            code = nfs_fstat64_async(nfs->link->context, nfs->handle, nfs_call_answer, &look)
+                       ? -ECONNRESET
+                       : nfs_link_wait(nfs->link, &look, deadline_ns);
+            if (code == 0)
+                *status = status_of(&found);
         }
         if (code == 0)
             return 0;
@@ -354,29 +343,23 @@ static int nfs_store_open(const char *path, enum store_access access, struct sto
     return 0;
 }
 
-/* Reopen after a lost connection: the same file must still exist. */
-static int open_again(struct nfs_file *nfs)
-{
-    struct store_status now;
-    int code = open_file(nfs, nfs->file.path, STORE_READ, &now);
-
-    if (code)
-        return code;
-    if (now.bytes != nfs->file.status.bytes || now.mtime_ns != nfs->file.status.mtime_ns ||
-        now.inode != nfs->file.status.inode)
-        return fail(ESTALE, "%s: the file changed while it was read", nfs->file.path);
-    return 0;
-}
-
 static int read_block(struct nfs_file *nfs, void *buffer, size_t bytes, uint64_t offset)
 {
     uint64_t deadline_ns = deadline();
 
     for (;;) {
         struct nfs_call call = {.into = buffer};
-        int code = nfs->link ? 0 : open_again(nfs);
-        if (code)
-            return code;
+        int code = 0;
+        if (!nfs->link) { /* reopen after a lost connection: the same file must still exist */
+            const struct store_status *before = &nfs->file.status;
+            struct store_status now;
+            code = open_file(nfs, nfs->file.path, STORE_READ, &now);
+            if (code)
+                return code;
+            if (now.bytes != before->bytes || now.mtime_ns != before->mtime_ns ||
+                now.inode != before->inode)
+                return fail(ESTALE, "%s: the file changed while it was read", nfs->file.path);
+        }
         code = -ECONNRESET;
         if (libnfs_pread_async(nfs->link->context, nfs->handle, buffer, bytes, offset,
                                nfs_call_answer, &call) == 0)
