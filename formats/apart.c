@@ -28,26 +28,23 @@ static bool any_takes(const char *name)
     return false;
 }
 
-static bool has_file(const char *folder, const char *name)
-{
-    char *path = file_join(folder, name);
-    const bool has = path && file_exists(path);
-
-    free(path);
-    return has;
-}
-
 /* Was the folder made by 'iobench pack', or indexed? */
 static bool is_marked(const char *folder)
 {
-    char *index = sidecar_path(folder, SIDECAR_BESIDE);
-    const bool is_indexed = index && file_exists(index);
+    static const char *const names[] = {MANIFEST_SET, MANIFEST_UNFINISHED};
+    char *path = sidecar_path(folder, SIDECAR_BESIDE);
+    bool is_there = path && file_exists(path);
 
-    free(index);
-    return is_indexed || has_file(folder, MANIFEST_SET) || has_file(folder, MANIFEST_UNFINISHED);
+    free(path);
+    for (int i = 0; i < 2 && !is_there; i++) {
+        path = file_join(folder, names[i]);
+        is_there = path && file_exists(path);
+        free(path);
+    }
+    return is_there;
 }
 
-static int check(const char *folder, const char *name, bool is_below, const char *path)
+static int check_folder(const char *folder, const char *name, bool is_below, const char *path)
 {
     const struct plugin *format = format_detect(folder);
 
@@ -77,7 +74,7 @@ int format_check_apart(const char *path, const char *set)
         known[0] = '\0';
     for (bool is_below = false; code == 0 && folder[0]; is_below = true) {
         if (strcmp(folder, known) == 0 || is_marked(folder))
-            code = check(folder, name, is_below, path);
+            code = check_folder(folder, name, is_below, path);
         *strrchr(folder, '/') = '\0';
     }
     return code;

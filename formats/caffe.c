@@ -47,19 +47,14 @@ static int malformed(const char *what)
     return fail(EBADMSG, "%s", what);
 }
 
-/* protobuf stores an int32 as a sign-extended 64-bit number; old writers cut it to 32 bits. */
-static bool take_int32(uint64_t value, int32_t *number)
-{
-    *number = (int32_t)(uint32_t)value;
-    return (int64_t)value == *number || value == (uint32_t)value;
-}
-
-/* A number that is no int32 is no class. */
+/* protobuf stores an int32 as a sign-extended 64-bit number; old writers cut it to 32 bits. A
+ * number that is no int32 is no class. */
 static void set_label(struct sample *sample, uint64_t value)
 {
-    int32_t number;
+    const int32_t number = (int32_t)(uint32_t)value;
+    const bool fits = (int64_t)value == number || value == (uint32_t)value;
 
-    sample_set_label(sample, take_int32(value, &number) ? (double)number : (double)(int64_t)value);
+    sample_set_label(sample, fits ? (double)number : (double)(int64_t)value);
 }
 
 /* Set the sides of a raw image and check that they match its length. */
@@ -159,22 +154,12 @@ static int take_numbers(struct tensor *tensor, const struct protobuf_field *fiel
     return 0;
 }
 
-static int take_float(struct tensor *tensor, const struct protobuf_field *field)
+static float float_of(uint32_t bits)
 {
-    if (field->wire == PROTOBUF_BYTES && field->count % 4 == 0) {
-        if (field->count && !tensor->has_float)
-            tensor->real = bytes_le_float(field->bytes);
-        tensor->has_float |= field->count > 0;
-        return 0;
-    }
-    if (field->wire != PROTOBUF_FIXED32)
-        return -EBADMSG;
     uint8_t bytes[4];
-    bytes_put_le32(bytes, (uint32_t)field->value);
-    if (!tensor->has_float)
-        tensor->real = bytes_le_float(bytes);
-    tensor->has_float = true;
-    return 0;
+
+    bytes_put_le32(bytes, bits);
+    return bytes_le_float(bytes);
 }
 
 static int parse_tensor(const struct protobuf_field *message, struct tensor *tensor)
@@ -193,10 +178,18 @@ static int parse_tensor(const struct protobuf_field *message, struct tensor *ten
             tensor->type = field.value;
         else if (field.number == TENSOR_INTEGERS || field.number == TENSOR_LONGS)
             code = take_numbers(tensor, &field, &tensor->integer);
-        else if (field.number == TENSOR_FLOATS)
-            code = take_float(tensor, &field);
-        else if ((field.number == TENSOR_BYTES || field.number == TENSOR_STRINGS) &&
-                 field.wire == PROTOBUF_BYTES && !tensor->bytes) {
+        else if (field.number == TENSOR_FLOATS && field.wire == PROTOBUF_FIXED32) {
+            if (!tensor->has_float)
+                tensor->real = float_of((uint32_t)field.value);
+            tensor->has_float = true;
+        } else if (field.number == TENSOR_FLOATS) { /* packed */
+            if (field.wire != PROTOBUF_BYTES || field.count % 4)
+                return -EBADMSG;
+            if (field.count && !tensor->has_float)
+                tensor->real = bytes_le_float(field.bytes);
+            tensor->has_float |= field.count > 0;
+        } else if ((field.number == TENSOR_BYTES || field.number == TENSOR_STRINGS) &&
+                   field.wire == PROTOBUF_BYTES && !tensor->bytes) {
             tensor->bytes = field.bytes;
             tensor->count = field.count;
         }
@@ -263,43 +256,33 @@ static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
     return count ? 0 : malformed("TensorProtos without a tensor");
 }
 
-/* Neither message can start like an image: a Datum's first byte is the tag of field 1 to 7. */
-static bool begins_as_image(const uint8_t *value, size_t bytes)
-{
-    static const struct {
-        const char *start;
-        size_t bytes;
-    } kinds[] = {{"\xff\xd8\xff", 3}, {"\x89PNG", 4}, {"RIFF", 4}, {"GIF8", 4}, {"BM", 2}};
-
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
-        if (bytes >= kinds[i].bytes && memcmp(value, kinds[i].start, kinds[i].bytes) == 0)
-            return true;
-    return false;
-}
-
-static int parse_as(enum caffe_flavour flavour, const void *value, size_t bytes,
-                    struct sample *sample)
-{
-    if (flavour == CAFFE_DATUM)
-        return parse_datum(value, bytes, sample);
-    if (flavour == CAFFE_TENSORS || flavour == CAFFE_TENSORS_INT64)
-        return parse_tensors(value, bytes, sample);
-    sample->image = value;
-    sample->image_bytes = bytes;
-    return 0;
-}
-
 int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, struct sample *sample)
 {
     static const uint8_t tensors_start = TENSORS_TENSOR << 3 | PROTOBUF_BYTES;
+    static const struct {
+        const char *start;
+        size_t bytes;
+    } images[] = {{"\xff\xd8\xff", 3}, {"\x89PNG", 4}, {"RIFF", 4}, {"GIF8", 4}, {"BM", 2}};
+    int code = 0;
 
     if (bytes == 0)
         return malformed("an empty value");
-    if (flavour == CAFFE_AUTO)
-        flavour = begins_as_image(value, bytes)              ? CAFFE_IMAGE
-                  : *(const uint8_t *)value == tensors_start ? CAFFE_TENSORS
-                                                             : CAFFE_DATUM;
-    int code = parse_as(flavour, value, bytes, sample);
+    if (flavour == CAFFE_AUTO) {
+        flavour = *(const uint8_t *)value == tensors_start ? CAFFE_TENSORS : CAFFE_DATUM;
+        /* Neither message can start like an image: a Datum's first byte is the tag of field 1 to 7.
+         */
+        for (size_t i = 0; i < sizeof images / sizeof *images; i++)
+            if (bytes >= images[i].bytes && memcmp(value, images[i].start, images[i].bytes) == 0)
+                flavour = CAFFE_IMAGE;
+    }
+    if (flavour == CAFFE_DATUM) {
+        code = parse_datum(value, bytes, sample);
+    } else if (flavour == CAFFE_IMAGE) {
+        sample->image = value;
+        sample->image_bytes = bytes;
+    } else {
+        code = parse_tensors(value, bytes, sample);
+    }
     if (code < 0 && foreign_format_refuse("", value, bytes))
         code = -EBADMSG;
     if (sample->label < 0)

@@ -167,20 +167,6 @@ static int label_base(const struct example_keys *keys, const char *key)
                                            : keys->base == EXAMPLE_BASE_1;
 }
 
-static int take_label(const struct example_keys *keys, const struct feature_match *match,
-                      struct sample *sample)
-{
-    struct protobuf_field text;
-    double number = 0;
-    int got = first_number(&match->feature, &number);
-
-    if (got > 0)
-        sample_set_label(sample, number - label_base(keys, match->key));
-    else if (got == 0 && (got = first_bytes(&match->feature, &text)) > 0)
-        sample_set_label_text(sample, (const char *)text.bytes, text.count);
-    return got == -EBADMSG ? damaged() : 0;
-}
-
 static const struct feature_match *found_of(const struct feature_match *matches, int first)
 {
     return matches[first].feature.bytes       ? &matches[first]
@@ -233,7 +219,13 @@ int example_parse(const struct example_keys *keys, const void *message, size_t b
         sample->name = (const char *)value.bytes;
         sample->name_bytes = value.count;
     }
-    return label ? take_label(keys, label, sample) : 0;
+    double number = 0;
+    got = label ? first_number(&label->feature, &number) : -ENOENT;
+    if (got > 0)
+        sample_set_label(sample, number - label_base(keys, label->key));
+    else if (got == 0 && (got = first_bytes(&label->feature, &value)) > 0)
+        sample_set_label_text(sample, (const char *)value.bytes, value.count);
+    return got == -EBADMSG ? damaged() : 0;
 }
 
 /* ---- writing ---- */

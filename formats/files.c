@@ -177,30 +177,23 @@ static int add_folder(struct files_scan *files, const char *path, int depth)
     return code;
 }
 
-/* Return whether the names of the folders are the numbers of their classes: those of a set that
- * pack wrote, which has no folder for a class without images. */
-static bool has_numbers(const char *root, const struct class_list *names)
-{
-    char *list = file_join(root, MANIFEST_SET);
-    bool are_numbers = list && store_exists(list);
-
-    free(list);
-    for (size_t i = 0; are_numbers && i < names->count && names->list[i].kind == KIND_FOLDER; i++)
-        are_numbers = strlen(names->list[i].text) == LABEL_DIGITS &&
-                      strspn(names->list[i].text, "0123456789") == LABEL_DIGITS;
-    return are_numbers;
-}
-
 static int files_index(const void *settings, const char *root, const struct format_scan *scan,
                        struct catalog *catalog)
 {
     struct files_scan files = {.scan = scan, .catalog = catalog, .label = -1};
     struct class_list names;
     int code = class_list_read(&names, root, true, 0);
-    const bool is_numbered = code == 0 && has_numbers(root, &names);
     int32_t classes = 0;
 
     (void)settings;
+    /* Are the names of the folders the numbers of their classes? Those of a set that pack wrote,
+     * which has no folder for a class without images. */
+    char *set = file_join(root, MANIFEST_SET);
+    bool is_numbered = code == 0 && set && store_exists(set);
+    free(set);
+    for (size_t i = 0; is_numbered && i < names.count && names.list[i].kind == KIND_FOLDER; i++)
+        is_numbered = strlen(names.list[i].text) == LABEL_DIGITS &&
+                      strspn(names.list[i].text, "0123456789") == LABEL_DIGITS;
     if (code == 0)
         code = add_files(&files, root, &names);
     for (size_t i = 0; code == 0 && i < names.count && names.list[i].kind == KIND_FOLDER; i++) {

@@ -46,32 +46,6 @@ static const struct kind arrow_stream = {.title = "an Arrow stream (Hugging Face
 static const struct kind pickle = {.title = "a pickled Python object",
                                    .advice = "let Python write its images to files"};
 
-/* FFCV's header has no magic: version 2, fields, page size, samples, allocation table. */
-static bool is_beton(const uint8_t *head, size_t bytes)
-{
-    if (bytes < 24)
-        return false;
-    const uint32_t first = bytes_le32(head), version = first & 0xffff, fields = first >> 16;
-    const uint32_t page = bytes_le32(head + 4);
-
-    return version == 2 && fields > 0 && fields <= BETON_FIELDS_MAX && page >= 4096 &&
-           (page & (page - 1)) == 0 && bytes_le64(head + 16) % page == 0;
-}
-
-/* A continuation marker, then the length of the schema. */
-static bool is_arrow_stream(const uint8_t *head, size_t bytes)
-{
-    return bytes >= 16 && bytes_le32(head) == UINT32_MAX && bytes_le32(head + 4) % 8 == 0 &&
-           bytes_le32(head + 4) > 0 && bytes_le32(head + 4) < ARROW_SCHEMA_MAX;
-}
-
-/* Protocols 2 to 5, then an opcode: a frame, a container, or a string. */
-static bool is_pickle(const uint8_t *head, size_t bytes)
-{
-    return bytes > 3 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 && head[2] &&
-           strchr("\x95}](cXUBC\x8c\x8e", head[2]);
-}
-
 static bool is_kind(const struct kind *kind, const uint8_t *head, size_t bytes)
 {
     return bytes >= kind->at + kind->bytes &&
@@ -83,10 +57,23 @@ static const struct kind *kind_of(const uint8_t *head, size_t bytes)
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (is_kind(&kinds[i], head, bytes))
             return &kinds[i];
-    return is_beton(head, bytes)          ? &beton
-           : is_arrow_stream(head, bytes) ? &arrow_stream
-           : is_pickle(head, bytes)       ? &pickle
-                                          : NULL;
+    if (bytes >= 24) {
+        /* FFCV's header has no magic: version 2, fields, page size, samples, allocation table. */
+        const uint32_t first = bytes_le32(head), version = first & 0xffff, fields = first >> 16;
+        const uint32_t page = bytes_le32(head + 4);
+        if (version == 2 && fields > 0 && fields <= BETON_FIELDS_MAX && page >= 4096 &&
+            (page & (page - 1)) == 0 && bytes_le64(head + 16) % page == 0)
+            return &beton;
+    }
+    /* A continuation marker, then the length of the schema. */
+    if (bytes >= 16 && bytes_le32(head) == UINT32_MAX && bytes_le32(head + 4) % 8 == 0 &&
+        bytes_le32(head + 4) > 0 && bytes_le32(head + 4) < ARROW_SCHEMA_MAX)
+        return &arrow_stream;
+    /* Protocols 2 to 5, then an opcode: a frame, a container, or a string. */
+    if (bytes > 3 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5 && head[2] &&
+        strchr("\x95}](cXUBC\x8c\x8e", head[2]))
+        return &pickle;
+    return NULL;
 }
 
 static int refuse_archive(const char *path, const struct kind *kind)

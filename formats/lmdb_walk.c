@@ -133,49 +133,39 @@ static int read_meta(struct lmdb_walk *walk, uint64_t offset, struct meta *meta)
     return 0;
 }
 
-/* Return code, or 1 if the fault was skipped: then there is nothing to walk. */
-static int nothing_left(int code)
-{
-    return code ? code : 1;
-}
-
-/* liblmdb writes the two meta pages in turn, so the one of the larger transaction is current.
+/* Choose the current meta page. Returns 1 if a fault was skipped: then there is nothing to walk.
+ *
+ * liblmdb writes the two meta pages in turn, so the one of the larger transaction is current.
  * liblmdb refuses a file if either is not a meta page, and so does this code: the older one alone
  * may describe reused pages. */
 static int choose_meta(struct lmdb_walk *walk)
 {
-    struct meta first = {0}, second = {0};
+    struct meta first = {0}, second = {0}, *meta = &walk->meta;
     int code = read_meta(walk, 0, &first);
 
     if (code == 0 && first.page_bytes)
         code = read_meta(walk, first.page_bytes, &second);
+    if (code == 0 && second.page_bytes && second.page_bytes != first.page_bytes) {
+        code = fault(walk, first.page_bytes, "its meta pages differ in page size");
+        second.page_bytes = 0;
+    }
     if (code || !second.page_bytes)
-        return nothing_left(code);
-    if (second.page_bytes != first.page_bytes)
-        return nothing_left(fault(walk, first.page_bytes, "its meta pages differ in page size"));
-    walk->meta = first.transaction < second.transaction ? second : first;
-    return 0;
-}
-
-static int check_meta(struct lmdb_walk *walk)
-{
-    const struct meta *meta = &walk->meta;
-    const uint64_t file_pages = walk->file_bytes / meta->page_bytes;
-
+        return code ? code : 1;
+    *meta = first.transaction < second.transaction ? second : first;
     if (meta->flags & DATABASE_DUPSORT)
         return fail(ENOTSUP,
                     "%s: a database with several values per key (DUPSORT) is not supported",
                     walk->path);
-    if (meta->last_page >= file_pages) {
-        int code =
-            fault(walk, walk->file_bytes, "the file is shorter than its meta page says: truncated");
-        if (code)
-            return code;
-    }
+    const uint64_t file_pages = walk->file_bytes / meta->page_bytes;
+    if (meta->last_page >= file_pages &&
+        (code = fault(walk, walk->file_bytes,
+                      "the file is shorter than its meta page says: truncated")))
+        return code;
     walk->page_count = meta->last_page < file_pages ? meta->last_page + 1 : file_pages;
-    if (meta->root != UINT64_MAX && (meta->depth == 0 || meta->depth > DEPTH_MAX))
-        return nothing_left(fault(walk, 0, "wrong tree depth"));
-    return 0;
+    if (meta->root == UINT64_MAX || (meta->depth > 0 && meta->depth <= DEPTH_MAX))
+        return 0;
+    code = fault(walk, 0, "wrong tree depth");
+    return code ? code : 1;
 }
 
 /* ---- pages ---- */
@@ -373,8 +363,6 @@ static int walk_file(struct lmdb_walk *walk)
 {
     int code = choose_meta(walk);
 
-    if (code == 0)
-        code = check_meta(walk);
     if (code || walk->meta.root == UINT64_MAX)
         return code > 0 ? 0 : code;
     walk->used = memory_zeroed(walk->page_count / 8 + 1);

@@ -29,11 +29,11 @@ static int fail_lmdb(const struct lmdb_write *write, const char *what, int code)
     return fail(number, "%s: %s: %s", write->draft.draft_path, what, mdb_strerror(code));
 }
 
-/* Grow the map so that the next transaction can hold a value of this many bytes more. Call outside
- * a transaction. */
-static int make_room(struct lmdb_write *write, uint64_t bytes)
+/* Begin a transaction that can hold a value of this many bytes more. */
+static int begin_transaction(struct lmdb_write *write, uint64_t bytes)
 {
     MDB_env *environment = write->environment;
+    MDB_txn *transaction = NULL;
     MDB_envinfo now;
     MDB_stat pages;
     int code = mdb_env_info(environment, &now);
@@ -42,22 +42,12 @@ static int make_room(struct lmdb_write *write, uint64_t bytes)
         code = mdb_env_stat(environment, &pages);
     if (code)
         return fail_lmdb(write, "cannot get its size", code);
-    uint64_t needed =
+    const uint64_t needed =
         (now.me_last_pgno + 1) * pages.ms_psize + PENDING_BYTES + MAP_SLACK_BYTES + bytes;
-    if (needed <= now.me_mapsize)
-        return 0;
-    code = mdb_env_set_mapsize(environment, needed + MAP_STEP_BYTES);
-    return code ? fail_lmdb(write, "cannot grow its map", code) : 0;
-}
-
-static int begin(struct lmdb_write *write, uint64_t bytes)
-{
-    int code = make_room(write, bytes);
-
-    if (code)
-        return code;
-    MDB_txn *transaction = NULL;
-    code = mdb_txn_begin(write->environment, NULL, 0, &transaction);
+    if (needed > now.me_mapsize &&
+        (code = mdb_env_set_mapsize(environment, needed + MAP_STEP_BYTES)))
+        return fail_lmdb(write, "cannot grow its map", code);
+    code = mdb_txn_begin(environment, NULL, 0, &transaction);
     if (code)
         return fail_lmdb(write, "cannot begin a transaction", code);
     write->transaction = transaction;
@@ -109,20 +99,6 @@ int lmdb_write_open(void *state, const void *settings, const char *path)
     return code ? fail_lmdb(write, "cannot create the file", code) : 0;
 }
 
-static size_t make_key(const struct lmdb_write *write, const struct sample *sample, char *key)
-{
-    int length = snprintf(key, KEY_BYTES, "%08llu", (unsigned long long)write->records);
-
-    if (sample->name_bytes > 0) {
-        size_t left = KEY_BYTES - (size_t)length - 1;
-        size_t bytes = sample->name_bytes < left ? sample->name_bytes : left;
-        key[length++] = '_';
-        memcpy(key + length, sample->name, bytes);
-        length += (int)bytes;
-    }
-    return (size_t)length;
-}
-
 int lmdb_write_append(void *state, const struct sample *sample)
 {
     struct lmdb_write *write = state;
@@ -139,10 +115,18 @@ int lmdb_write_append(void *state, const struct sample *sample)
     if (write->pending_records >= PENDING_RECORDS || write->pending_bytes + bytes > PENDING_BYTES)
         code = commit_pending(write);
     if (code == 0 && !write->transaction)
-        code = begin(write, bytes);
+        code = begin_transaction(write, bytes);
     if (code)
         return code;
-    MDB_val name = {.mv_size = make_key(write, sample, key), .mv_data = key};
+    size_t length = (size_t)snprintf(key, sizeof key, "%08llu", (unsigned long long)write->records);
+    if (sample->name_bytes > 0) {
+        const size_t left = sizeof key - length - 1;
+        const size_t used = sample->name_bytes < left ? sample->name_bytes : left;
+        key[length++] = '_';
+        memcpy(key + length, sample->name, used);
+        length += used;
+    }
+    MDB_val name = {.mv_size = length, .mv_data = key};
     MDB_val value = {.mv_size = bytes};
     /* From record 10^8 on keys have one more digit and no longer ascend. */
     unsigned flags = write->records < 100000000 ? MDB_RESERVE | MDB_APPEND : MDB_RESERVE;

@@ -335,54 +335,39 @@ static int take_offsets(struct head *head, uint64_t *samples, uint32_t **offsets
     return code;
 }
 
-/* Read the description of the columns, up to the first sample. */
-static int take_layout(const struct mds_settings *settings, struct head *head, uint64_t end,
-                       uint64_t *layout, const char **what)
-{
-    const size_t bytes = (size_t)(end - head->offset);
-
-    *what = "the description of its columns is too long, or the file ends inside it";
-    if (bytes > COLUMNS_BYTES_MAX)
-        return 1;
-    char *text = memory_zeroed(bytes + 1);
-    int code = text ? 0 : -ENOMEM;
-    for (size_t done = 0, part; code == 0 && done < bytes; done += part) {
-        part = bytes - done < SCANNER_HEADER_BYTES ? bytes - done : SCANNER_HEADER_BYTES;
-        code = take(head, text + done, part);
-    }
-    if (code == 0)
-        code = mds_layout(head->scanner->path, text, bytes, settings, layout);
-    free(text);
-    return code;
-}
-
-/* Check that the file ends with its last sample. */
-static int check_end(struct head *head, uint64_t end, const char **what)
-{
-    uint64_t bytes = head->scanner->file_bytes;
-
-    if (head->stream) {
-        int64_t got = inflate_read(head->stream, NULL, end + 1 - head->offset);
-        if (got < 0)
-            return (int)got;
-        bytes = head->offset + (uint64_t)got;
-    }
-    *what = bytes < end ? "the file ends inside a sample: it was truncated"
-                        : "bytes after the last sample";
-    return bytes != end;
-}
-
 static int read_head(const struct mds_settings *settings, struct head *head,
                      struct catalog *catalog, const char **what)
 {
-    uint64_t samples, layout = 0;
+    uint64_t samples, layout = 0, file_bytes = head->scanner->file_bytes;
     uint32_t *offsets = NULL;
+    char *text = NULL;
     int code = take_offsets(head, &samples, &offsets, what);
 
-    if (code == 0)
-        code = take_layout(settings, head, offsets[0], &layout, what);
-    if (code == 0)
-        code = check_end(head, offsets[samples], what);
+    if (code == 0) { /* the description of the columns, up to the first sample */
+        const size_t bytes = (size_t)(offsets[0] - head->offset);
+        *what = "the description of its columns is too long, or the file ends inside it";
+        if (bytes > COLUMNS_BYTES_MAX)
+            code = 1;
+        else if (!(text = memory_zeroed(bytes + 1)))
+            code = -ENOMEM;
+        for (size_t done = 0, part; code == 0 && done < bytes; done += part) {
+            part = bytes - done < SCANNER_HEADER_BYTES ? bytes - done : SCANNER_HEADER_BYTES;
+            code = take(head, text + done, part);
+        }
+        if (code == 0)
+            code = mds_layout(head->scanner->path, text, bytes, settings, &layout);
+        free(text);
+    }
+    if (code == 0 && head->stream) {
+        int64_t got = inflate_read(head->stream, NULL, offsets[samples] + 1 - head->offset);
+        code = got < 0 ? (int)got : 0;
+        file_bytes = head->offset + (uint64_t)got;
+    }
+    if (code == 0 && file_bytes != offsets[samples]) {
+        *what = file_bytes < offsets[samples] ? "the file ends inside a sample: it was truncated"
+                                              : "bytes after the last sample";
+        code = 1;
+    }
     if (code == 0) {
         catalog_last(catalog)->layout = layout;
         if (head->stream)

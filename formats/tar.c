@@ -529,20 +529,9 @@ static int write_file(struct tar_write *write, const char *extension, const void
 
 /* ---- samples ---- */
 
-/* Does the name climb out of the folder in which an archive is extracted? */
-static bool climbs(const char *key)
-{
-    for (const char *at = key;; at++) {
-        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || at[2] == '\0'))
-            return true;
-        at = strchr(at, '/');
-        if (!at)
-            return false;
-    }
-}
-
 /* Set the key to the name up to the first dot of its last component, without leading slashes.
- * Returns false if a reader would not accept the key. */
+ * Returns false if a reader would not accept the key, or if it climbs out of the folder in which an
+ * archive is extracted. */
 static bool take_key(char *key, const struct sample *sample)
 {
     const char *name = sample->name;
@@ -562,20 +551,12 @@ static bool take_key(char *key, const struct sample *sample)
         return false;
     memcpy(key, name, bytes);
     key[bytes] = '\0';
-    return !climbs(key);
-}
-
-static int make_key(struct tar_write *write, const struct sample *sample)
-{
-    unsigned long long number = write->records++;
-
-    if (!take_key(write->key, sample))
-        snprintf(write->key, sizeof write->key, "%08llu", number);
-    const size_t length = strlen(write->key);
-    int added = key_set_add(&write->keys, write->key);
-    for (; added == 0; added = key_set_add(&write->keys, write->key))
-        snprintf(write->key + length, sizeof write->key - length, "_%llu", number++);
-    return added < 0 ? added : 0;
+    for (const char *at = key; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (strncmp(at, "..", 2) == 0 && (at[2] == '/' || at[2] == '\0'))
+            return false;
+    }
+    return true;
 }
 
 /* Write in the order of WebDataset's own writer: class, then image. */
@@ -590,7 +571,14 @@ static int tar_write_append(void *state, const struct sample *sample)
     if (sample->image_bytes > CATALOG_RECORD_BYTES_MAX)
         return fail(EFBIG, "%s: an image of %zu bytes is too large", write->sink.draft.path,
                     sample->image_bytes);
-    int code = make_key(write, sample);
+    unsigned long long number = write->records++;
+    if (!take_key(write->key, sample))
+        snprintf(write->key, sizeof write->key, "%08llu", number);
+    const size_t key_bytes = strlen(write->key);
+    int added = key_set_add(&write->keys, write->key);
+    for (; added == 0; added = key_set_add(&write->keys, write->key))
+        snprintf(write->key + key_bytes, sizeof write->key - key_bytes, "_%llu", number++);
+    int code = added < 0 ? added : 0;
     if (code == 0 && sample->label >= 0) {
         int length = snprintf(text, sizeof text, "%d", sample->label);
         code = write_file(write, "cls", text, (size_t)length);

@@ -86,11 +86,6 @@ bool tar_is_header(const uint8_t *block)
     return (int64_t)sum - 256 * (int64_t)high == (int64_t)written;
 }
 
-static bool is_zero(const uint8_t *block)
-{
-    return block[0] == 0 && memcmp(block, block + 1, TAR_BLOCK_BYTES - 1) == 0;
-}
-
 /* Take the name from the header, unless a preceding entry gave one. */
 static void take_name(struct tar_walk *walk, const uint8_t *block)
 {
@@ -222,7 +217,7 @@ static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, u
     const uint8_t *block = walk->source(walk->context, header, TAR_BLOCK_BYTES, &code);
     if (!block)
         return code;
-    if (is_zero(block)) {
+    if (block[0] == 0 && memcmp(block, block + 1, TAR_BLOCK_BYTES - 1) == 0) {
         walk->ended = true;
         return 0;
     }
