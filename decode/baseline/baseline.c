@@ -8,7 +8,6 @@
 #include "decode/baseline/baseline.h"
 
 #include "decode/baseline/mcus.h"
-#include "decode/baseline/progressive.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -266,21 +265,12 @@ static void prepare(struct baseline *decoder, void *memory)
     skip[-1].next_dc = &decoder->cache.skip_stop;
 }
 
-static int start_at_top(struct baseline *decoder)
-{
-    decoder->next = decoder->bytes + decoder->markers.scan;
-    decoder->restart_number = 0;
-    decoder->decoded_rows = 0;
-    return baseline_mcus_begin_segment(decoder);
-}
-
 int baseline_start(struct baseline *decoder, void *memory)
 {
     decoder->route.next = decoder->route.end = NULL;
     prepare(decoder, memory);
     if (!decoder->markers.is_progressive)
-        return start_at_top(decoder);
-    decoder->decoded_rows = 0;
+        return baseline_mcus_start(decoder);
     return baseline_progressive_decode(decoder);
 }
 
@@ -317,7 +307,7 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
         above++;
     decoder->route.next = points + above;
     decoder->route.end = points + (leaves_rows(decoder) ? count : above);
-    return above ? baseline_mcus_enter(decoder, &points[above - 1]) : start_at_top(decoder);
+    return above ? baseline_mcus_enter(decoder, &points[above - 1]) : baseline_mcus_start(decoder);
 }
 
 void baseline_note_points(struct baseline *decoder, uint32_t spacing, struct baseline_point *points)

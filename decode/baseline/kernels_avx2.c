@@ -184,27 +184,6 @@ BASELINE_TARGET static inline void avx2_enlarge(int16_t *block, uint64_t mask, u
     }
 }
 
-#include "decode/baseline/entropy_template.h"
-#include "decode/baseline/colour_template.h"
-#include "decode/baseline/progressive_template.h"
-#include "decode/baseline/idct_template.h"
-#include "decode/baseline/reduced_template.h"
-
-const struct kernels baseline_kernels_avx2 = {
-    .run = avx2_run,
-    .skip = avx2_skip,
-    .sum_dc = avx2_sum_dc,
-    .first_ac = avx2_first_ac,
-    .refine_ac = avx2_refine_ac,
-    .idct = avx2_idct,
-    .idct_to_four = avx2_to_four,
-    .idct_to_two = avx2_to_two,
-    .idct_to_one = avx2_to_one,
-    .blend = avx2_blend,
-    .twice = avx2_double,
-    .quarter = avx2_quarter,
-    .rgbx = avx2_rgbx,
-    .rgbx_twice = avx2_rgbx_twice,
-    .grey = avx2_grey,
-};
+#define BASELINE_KERNELS baseline_kernels_avx2
+#include "decode/baseline/kernels_template.h"
 #endif

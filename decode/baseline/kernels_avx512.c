@@ -148,24 +148,7 @@ BASELINE_TARGET static inline void avx512_more_pixels(uint8_t *at, const __m512i
         _mm512_storeu_si512(at + 64 * i, lanes[i]);
 }
 
-#include "decode/baseline/entropy_template.h"
-#include "decode/baseline/colour_template.h"
-#include "decode/baseline/idct_template.h"
-#include "decode/baseline/reduced_template.h"
-
-const struct kernels baseline_kernels_avx512 = {
-    .run = avx512_run,
-    .skip = avx512_skip,
-    .sum_dc = avx512_sum_dc,
-    .idct = avx512_idct,
-    .idct_to_four = avx512_to_four,
-    .idct_to_two = avx512_to_two,
-    .idct_to_one = avx512_to_one,
-    .blend = avx512_blend,
-    .twice = avx512_double,
-    .quarter = avx512_quarter,
-    .rgbx = avx512_rgbx,
-    .rgbx_twice = avx512_rgbx_twice,
-    .grey = avx512_grey,
-};
+#define BASELINE_NOT_PROGRESSIVE
+#define BASELINE_KERNELS baseline_kernels_avx512
+#include "decode/baseline/kernels_template.h"
 #endif

@@ -12,10 +12,6 @@
             c = z;                               \
         }                                        \
     } while (0)
-#include "decode/baseline/entropy_template.h"
-#include "decode/baseline/colour_template.h"
-#include "decode/baseline/progressive_template.h"
-#include "decode/baseline/reduced_template.h"
 
 static bool plain_idct(const struct idct_block *blocks, size_t count,
                        const struct idct_quantisers *quantisers, size_t stride)
@@ -25,20 +21,5 @@ static bool plain_idct(const struct idct_block *blocks, size_t count,
     return true;
 }
 
-const struct kernels baseline_kernels_c = {
-    .run = plain_run,
-    .skip = plain_skip,
-    .sum_dc = plain_sum_dc,
-    .first_ac = plain_first_ac,
-    .refine_ac = plain_refine_ac,
-    .idct = plain_idct,
-    .idct_to_four = plain_to_four,
-    .idct_to_two = plain_to_two,
-    .idct_to_one = plain_to_one,
-    .blend = plain_blend,
-    .twice = plain_double,
-    .quarter = plain_quarter,
-    .rgbx = plain_rgbx,
-    .rgbx_twice = plain_rgbx_twice,
-    .grey = plain_grey,
-};
+#define BASELINE_KERNELS baseline_kernels_c
+#include "decode/baseline/kernels_template.h"

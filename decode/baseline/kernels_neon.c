@@ -212,27 +212,6 @@ static inline void neon_rgbx_vector(const uint8_t *y, const uint8_t *cb, const u
     vst4_u8(rgbx + 32, second);
 }
 
-#include "decode/baseline/entropy_template.h"
-#include "decode/baseline/colour_template.h"
-#include "decode/baseline/progressive_template.h"
-#include "decode/baseline/idct_template.h"
-#include "decode/baseline/reduced_template.h"
-
-const struct kernels baseline_kernels_neon = {
-    .run = neon_run,
-    .skip = neon_skip,
-    .sum_dc = neon_sum_dc,
-    .first_ac = neon_first_ac,
-    .refine_ac = neon_refine_ac,
-    .idct = neon_idct,
-    .idct_to_four = neon_to_four,
-    .idct_to_two = neon_to_two,
-    .idct_to_one = neon_to_one,
-    .blend = neon_blend,
-    .twice = neon_double,
-    .quarter = neon_quarter,
-    .rgbx = neon_rgbx,
-    .rgbx_twice = neon_rgbx_twice,
-    .grey = neon_grey,
-};
+#define BASELINE_KERNELS baseline_kernels_neon
+#include "decode/baseline/kernels_template.h"
 #endif

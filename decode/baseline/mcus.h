@@ -103,16 +103,19 @@ static inline size_t baseline_mcus_chunk_bytes(const struct baseline *decoder)
     return (size_t)decoder->chunk_columns * decoder->mcu_blocks * ENTROPY_ALIGNMENT;
 }
 
-/* Begin at the bytes `next`. Returns 0 or BASELINE_OTHER, as all others. */
-int baseline_mcus_begin_segment(struct baseline *decoder);
-
-/* Return how many of `wanted` MCUs the current restart interval has; 0 if it cannot begin. */
-uint32_t baseline_mcus_take(struct baseline *decoder, uint32_t wanted);
+/* Begin at the first MCU of a scan. Returns 0 or BASELINE_OTHER, as all others. */
+int baseline_mcus_start(struct baseline *decoder);
 
 /* Go on at a point. */
 int baseline_mcus_enter(struct baseline *decoder, const struct baseline_point *point);
 
 /* Decode the next row. */
 int baseline_mcus_decode_row(struct baseline *decoder);
+
+/* Decode all scans of a progressive image. */
+int baseline_progressive_decode(struct baseline *decoder);
+
+/* Return how many scans there are at most, from the data of the first to the end of the file. */
+uint32_t baseline_progressive_scans(const uint8_t *from, const uint8_t *end);
 
 #endif
