@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "formats/foreign_format.h"
+#include "formats/path_hint.h"
 #include "formats/protobuf.h"
 
 #include <errno.h>
@@ -283,7 +283,7 @@ int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, str
     } else {
         code = parse_tensors(value, bytes, sample);
     }
-    if (code < 0 && foreign_format_refuse("", value, bytes))
+    if (code < 0 && path_hint_foreign("", value, bytes))
         code = -EBADMSG;
     if (sample->label < 0)
         sample->label = -1; /* a negative number is not a class */

@@ -2,9 +2,7 @@
 libiobench_a_SOURCES += \
 	formats/apart.c formats/apart.h \
 	formats/caffe.c formats/caffe.h \
-	formats/example.c formats/example.h \
 	formats/files.c \
-	formats/foreign_format.c formats/foreign_format.h \
 	formats/format.c formats/format.h \
 	formats/image_names.c formats/image_names.h \
 	formats/index_file.c formats/index_file.h \

@@ -6,15 +6,17 @@
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/file.h"
+#include "base/image_header.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "dataset/inflate.h"
-#include "formats/example.h"
 #include "formats/index_file.h"
 #include "formats/plugins.h"
+#include "formats/protobuf.h"
 #include "formats/scan.h"
 #include "formats/sink.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +24,10 @@
 
 /* The frame (tensorflow/core/lib/io/record_writer.h): u64 length, u32 masked CRC-32C of those 8
  * bytes, the payload, u32 masked CRC-32C of the payload. */
+enum example_base { EXAMPLE_BASE_AUTO, EXAMPLE_BASE_0, EXAMPLE_BASE_1 };
+
+enum { EXAMPLE_HEAD_BYTES = 8192 };
+
 enum tfrecord_frame {
     TFRECORD_HEAD_BYTES = 12,
     TFRECORD_TAIL_BYTES = 4,
@@ -32,19 +38,13 @@ enum tfrecord_compression { TFRECORD_PLAIN, TFRECORD_GZIP, TFRECORD_ZLIB };
 
 struct tfrecord_settings {
     char *match;
-    char *image, *label;
-    int base;                                /* enum example_base */
-    int compression;                         /* enum tfrecord_compression, for writing */
-    bool idx;                                /* write an index */
+    char *image;     /* NULL: image/encoded, else image as in TensorFlow Datasets */
+    char *label;     /* NULL: image/class/label, else label */
+    int base;        /* enum example_base */
+    int compression; /* enum tfrecord_compression, for writing */
+    bool idx;        /* write an index */
     uint64_t max_inflation, max_index_bytes; /* of compressed shards */
 };
-
-static struct example_keys tfrecord_keys(const struct tfrecord_settings *settings)
-{
-    return (struct example_keys){.image = settings->image,
-                                 .label = settings->label,
-                                 .base = (enum example_base)settings->base};
-}
 
 /* Mask stored CRCs, since data may contain CRCs. */
 static uint32_t tfrecord_mask(uint32_t crc)
@@ -104,6 +104,304 @@ static const struct option_spec tfrecord_options[] = {
                 "the size of the data, at least 64 MiB"},
     {0},
 };
+
+/* ---- tf.train.Example ----
+ *
+ * Example{Features features=1}, Features{map<string,Feature> feature=1}, Feature{oneof{BytesList=1,
+ * FloatList=2, Int64List=3}}, each {repeated value=1}. Read in place. */
+
+enum feature_kind { BYTES_LIST = 1, FLOAT_LIST = 2, INT64_LIST = 3 };
+
+/* Field numbers at each nesting level, and of a Feature's value lists. */
+enum { FEATURES = 1, FEATURE_LISTS = 2, FEATURE = 1, MAP_KEY = 1, MAP_VALUE = 2, LIST_VALUE = 1 };
+
+static const char image_key[] = "image/encoded", label_key[] = "image/class/label";
+
+/* The features to look for; the preferred key of a pair comes first. */
+enum { IMAGE, IMAGE_OTHER, LABEL, LABEL_OTHER, NAME, NAME_OTHER, MATCHES };
+
+struct feature_match {
+    const char *key; /* NULL: unused */
+    size_t key_bytes;
+    struct protobuf_field feature; /* bytes NULL: not found */
+};
+
+static int damaged(void)
+{
+    return fail(EBADMSG,
+                "the record's Example (a protocol-buffer message) is damaged, or it is none; "
+                "--decode none reads records whole");
+}
+
+/* Features found, for a message. */
+struct feature_names {
+    char text[256];
+    size_t used;
+    bool are_lists; /* some, as in a SequenceExample */
+};
+
+static int take_entry(struct feature_match *matches, const struct protobuf_field *entry,
+                      struct feature_names *names)
+{
+    struct protobuf_cursor cursor = protobuf_nested(entry);
+    struct protobuf_field field, key = {.bytes = (const uint8_t *)""}, value = {0};
+    int got;
+
+    while ((got = protobuf_next(&cursor, &field)) > 0) {
+        if (field.wire == PROTOBUF_BYTES && field.number == MAP_KEY)
+            key = field;
+        else if (field.wire == PROTOBUF_BYTES && field.number == MAP_VALUE)
+            value = field;
+    }
+    if (names) {
+        if (names->used < sizeof names->text)
+            names->used +=
+                (size_t)snprintf(names->text + names->used, sizeof names->text - names->used,
+                                 "%s%.*s", names->used ? ", " : "",
+                                 key.count < 64 ? (int)key.count : 64, (const char *)key.bytes);
+    }
+    for (int i = 0; i < MATCHES && got == 0; i++)
+        if (matches[i].key && matches[i].key_bytes == key.count &&
+            memcmp(matches[i].key, key.bytes, key.count) == 0)
+            matches[i].feature = value; /* the last entry of a key counts */
+    return got;
+}
+
+/* names: NULL, or to add the names found, those of a SequenceExample's lists too. */
+static int find_features(struct feature_match *matches, const void *message, size_t bytes,
+                         struct feature_names *names)
+{
+    struct protobuf_cursor example = protobuf_start(message, bytes), features;
+    struct protobuf_field field, entry;
+    int got, inner = 0;
+
+    while ((got = protobuf_next(&example, &field)) > 0) {
+        if (field.wire != PROTOBUF_BYTES ||
+            (field.number != FEATURES && !(names && field.number == FEATURE_LISTS)))
+            continue;
+        if (names)
+            names->are_lists |= field.number == FEATURE_LISTS;
+        features = protobuf_nested(&field);
+        while ((inner = protobuf_next(&features, &entry)) > 0)
+            if (entry.wire == PROTOBUF_BYTES && entry.number == FEATURE &&
+                take_entry(matches, &entry, names))
+                return -EBADMSG;
+        if (inner < 0)
+            return inner;
+    }
+    return got;
+}
+
+/* Get the list in a Feature, the last one if there are several. Returns 0 if there is none. */
+static int feature_list(const struct protobuf_field *feature, struct protobuf_field *list)
+{
+    struct protobuf_cursor cursor = protobuf_nested(feature);
+    struct protobuf_field field;
+    int got, kind = 0;
+
+    while ((got = protobuf_next(&cursor, &field)) > 0) {
+        if (field.wire == PROTOBUF_BYTES && field.number >= BYTES_LIST &&
+            field.number <= INT64_LIST) {
+            *list = field;
+            kind = (int)field.number;
+        }
+    }
+    return got < 0 ? got : kind;
+}
+
+/* Get the first byte string of a Feature. Returns 1, 0 if it is empty, -ENOENT if it has numbers,
+ * or -EBADMSG. */
+static int first_bytes(const struct protobuf_field *feature, struct protobuf_field *value)
+{
+    struct protobuf_field list;
+    int kind = feature_list(feature, &list);
+
+    if (kind != BYTES_LIST)
+        return kind > 0 ? -ENOENT : kind;
+    struct protobuf_cursor cursor = protobuf_nested(&list);
+    int got;
+    while ((got = protobuf_next(&cursor, value)) > 0)
+        if (value->wire == PROTOBUF_BYTES && value->number == LIST_VALUE)
+            return 1;
+    return got;
+}
+
+/* Get the first number of a Feature, packed or not. Returns 1, 0 if there is none, or -EBADMSG. */
+static int first_number(const struct protobuf_field *feature, double *number)
+{
+    struct protobuf_field list, value;
+    int kind = feature_list(feature, &list), got;
+
+    if (kind != INT64_LIST && kind != FLOAT_LIST)
+        return kind < 0 ? kind : 0;
+    struct protobuf_cursor cursor = protobuf_nested(&list);
+    while ((got = protobuf_next(&cursor, &value)) > 0) {
+        if (value.number != LIST_VALUE || (value.wire == PROTOBUF_BYTES && value.count == 0))
+            continue;
+        if (kind == FLOAT_LIST) {
+            uint8_t fixed[4];
+            if (value.wire == PROTOBUF_BYTES ? value.count < 4 : value.wire != PROTOBUF_FIXED32)
+                return -EBADMSG;
+            bytes_put_le32(fixed, (uint32_t)value.value);
+            *number = (double)bytes_le_float(value.wire == PROTOBUF_BYTES ? value.bytes : fixed);
+            return 1;
+        }
+        struct protobuf_cursor packed = protobuf_nested(&value);
+        if (value.wire == PROTOBUF_BYTES && protobuf_varint(&packed, &value.value) != 1)
+            return -EBADMSG;
+        if (value.wire != PROTOBUF_BYTES && value.wire != PROTOBUF_VARINT)
+            return -EBADMSG;
+        *number = (double)(int64_t)value.value;
+        return 1;
+    }
+    return got;
+}
+
+static int label_base(const struct tfrecord_settings *keys, const char *key)
+{
+    return keys->base == EXAMPLE_BASE_AUTO ? strcmp(key, label_key) == 0
+                                           : keys->base == EXAMPLE_BASE_1;
+}
+
+static const struct feature_match *found_of(const struct feature_match *matches, int first)
+{
+    return matches[first].feature.bytes       ? &matches[first]
+           : matches[first + 1].feature.bytes ? &matches[first + 1]
+                                              : NULL;
+}
+
+/* Parse image, label and name of the Example. Returns 0, or -EBADMSG with a reason. */
+static int example_parse(const struct tfrecord_settings *keys, const void *message, size_t bytes,
+                         struct sample *sample)
+{
+    struct feature_match matches[MATCHES] = {
+        [IMAGE] = {.key = keys->image ? keys->image : image_key},
+        [IMAGE_OTHER] = {.key = keys->image ? NULL : "image"},
+        [LABEL] = {.key = keys->label ? keys->label : label_key},
+        [LABEL_OTHER] = {.key = keys->label ? NULL : "label"},
+        [NAME] = {.key = "image/filename"},
+        [NAME_OTHER] = {.key = "file_name"},
+    };
+    struct protobuf_field value;
+
+    for (int i = 0; i < MATCHES; i++)
+        matches[i].key_bytes = matches[i].key ? strlen(matches[i].key) : 0;
+    if (find_features(matches, message, bytes, NULL))
+        return damaged();
+    const struct feature_match *image = found_of(matches, IMAGE), *label = found_of(matches, LABEL),
+                               *name = found_of(matches, NAME);
+    if (!image) {
+        struct feature_names names = {0};
+        find_features(matches, message, bytes, &names);
+        return fail(EBADMSG,
+                    "the record's %s has no feature %s%s but: %s; choose one with image=KEY, or "
+                    "read records whole with --decode none",
+                    names.are_lists ? "SequenceExample, of which lists are not read," : "Example",
+                    matches[IMAGE].key, keys->image ? "" : " or image",
+                    names.used ? names.text : "none");
+    }
+    int got = first_bytes(&image->feature, &value);
+    if (got < 0)
+        return got == -EBADMSG ? damaged()
+                               : fail(EBADMSG,
+                                      "feature %s holds numbers, not an image; --decode "
+                                      "none reads records whole",
+                                      image->key);
+    sample->image = value.bytes;
+    sample->image_bytes = got ? value.count : 0;
+    sample->encoding = SAMPLE_ENCODED;
+    if (name && (got = first_bytes(&name->feature, &value)) == -EBADMSG)
+        return damaged();
+    if (name && got > 0) {
+        sample->name = (const char *)value.bytes;
+        sample->name_bytes = value.count;
+    }
+    double number = 0;
+    got = label ? first_number(&label->feature, &number) : -ENOENT;
+    if (got > 0)
+        sample_set_label(sample, number - label_base(keys, label->key));
+    else if (got == 0 && (got = first_bytes(&label->feature, &value)) > 0)
+        sample_set_label_text(sample, (const char *)value.bytes, value.count);
+    return got == -EBADMSG ? damaged() : 0;
+}
+
+/* Write the tag and length of a bytes field; the bytes follow. */
+static uint8_t *put_nested(uint8_t *to, uint32_t number, size_t bytes)
+{
+    return protobuf_put_varint(protobuf_put_tag(to, number, PROTOBUF_BYTES), bytes);
+}
+
+static size_t nested_bytes(size_t bytes)
+{
+    return 1 + protobuf_varint_bytes(bytes) + bytes;
+}
+
+/* Write a map entry up to its value; the value_bytes bytes of the value follow. */
+static uint8_t *put_entry(uint8_t *to, const char *key, enum feature_kind kind, size_t value_bytes)
+{
+    size_t list_bytes = nested_bytes(value_bytes), feature_bytes = nested_bytes(list_bytes);
+    size_t key_bytes = strlen(key);
+
+    to = put_nested(to, FEATURE, nested_bytes(key_bytes) + nested_bytes(feature_bytes));
+    to = put_nested(to, MAP_KEY, key_bytes);
+    memcpy(to, key, key_bytes);
+    to = put_nested(to + key_bytes, MAP_VALUE, feature_bytes);
+    to = put_nested(to, (uint32_t)kind, list_bytes);
+    return put_nested(to, LIST_VALUE, value_bytes);
+}
+
+static uint8_t *put_text(uint8_t *to, const char *key, const char *text, size_t bytes)
+{
+    to = put_entry(to, key, BYTES_LIST, bytes);
+    memcpy(to, text, bytes);
+    return to + bytes;
+}
+
+static uint8_t *put_number(uint8_t *to, const char *key, uint64_t number)
+{
+    to = put_entry(to, key, INT64_LIST, protobuf_varint_bytes(number));
+    return protobuf_put_varint(to, number);
+}
+
+/* Write the Example of a sample to head, except the image bytes, which come last. Returns the
+ * number of bytes, or a negative errno. */
+static int example_head(const struct tfrecord_settings *keys, const struct sample *sample,
+                        uint8_t head[EXAMPLE_HEAD_BYTES])
+{
+    const char *image = keys->image ? keys->image : image_key;
+    const char *label = keys->label ? keys->label : label_key;
+    struct image_header header;
+    image_header_read(sample->image, sample->image_bytes,
+                      &header); /* reads as many headers as the image has */
+    const char *kind = header.kind == IMAGE_UNKNOWN ? "PNG" : image_kind_name(header.kind);
+    const uint32_t channels = header.palette ? 3 : header.components;
+    const char *colours = channels == 1 ? "Grayscale" : channels == 4 ? "CMYK" : "RGB";
+    int base = label_base(keys, label);
+    uint8_t features[EXAMPLE_HEAD_BYTES], *to = features;
+
+    if (sample->name_bytes > EXAMPLE_HEAD_BYTES / 2 ||
+        strlen(image) + strlen(label) > EXAMPLE_HEAD_BYTES / 8)
+        return fail(ENAMETOOLONG, "a name of %zu bytes is too long for a record",
+                    sample->name_bytes);
+    if (sample->label >= 0 || base)
+        to = put_number(to, label, (uint64_t)(sample->label + (int64_t)base));
+    if (header.kind != IMAGE_UNKNOWN)
+        to = put_text(to, "image/format", kind, strlen(kind));
+    if (header.width) {
+        to = put_number(to, "image/height", header.height);
+        to = put_number(to, "image/width", header.width);
+        to = put_number(to, "image/channels", channels);
+        to = put_text(to, "image/colorspace", colours, strlen(colours));
+    }
+    if (sample->name_bytes)
+        to = put_text(to, "image/filename", sample->name, sample->name_bytes);
+    to = put_entry(to, image, BYTES_LIST, sample->image_bytes);
+    size_t used = (size_t)(to - features);
+    to = put_nested(head, FEATURES, used + sample->image_bytes);
+    assert(used + (size_t)(to - head) <= EXAMPLE_HEAD_BYTES);
+    memcpy(to, features, used);
+    return (int)(used + (size_t)(to - head));
+}
 
 /* ---- file types ---- */
 
@@ -299,7 +597,6 @@ static int tfrecord_parse(const void *settings, const struct shard *shard, const
                           struct sample *sample)
 {
     const uint8_t *head = record, *payload = head + TFRECORD_HEAD_BYTES;
-    const struct example_keys keys = tfrecord_keys(settings);
 
     (void)shard, (void)scratch;
     if (bytes < TFRECORD_FRAME_BYTES)
@@ -314,7 +611,7 @@ static int tfrecord_parse(const void *settings, const struct shard *shard, const
         if (bytes_le32(payload + length) != tfrecord_mask(crc32c(0, payload, (size_t)length)))
             return fail(EBADMSG, "the CRC of the record is wrong");
     }
-    int code = example_parse(&keys, payload, (size_t)length, sample);
+    int code = example_parse(settings, payload, (size_t)length, sample);
     if (code == -EBADMSG && flags & FORMAT_WHOLE) { /* its CRC is right */
         *sample = (struct sample){.image = payload, .image_bytes = (size_t)length, .label = -1};
         return 0;
@@ -326,7 +623,7 @@ static int tfrecord_parse(const void *settings, const struct shard *shard, const
 
 struct tfrecord_writer {
     struct sink sink, idx;
-    struct example_keys keys;
+    const struct tfrecord_settings *settings;
     uint8_t *head; /* of the Example being written */
     z_stream stream;
     bool stream_open;
@@ -376,7 +673,7 @@ static int tfrecord_shard_open(void *state, const void *settings, const char *pa
     const struct tfrecord_settings *tfrecord = settings;
     struct tfrecord_writer *writer = state;
 
-    writer->keys = tfrecord_keys(settings);
+    writer->settings = settings;
     if (tfrecord->idx && tfrecord->compression != TFRECORD_PLAIN)
         return fail(EINVAL, "%s: a compressed shard cannot use an .idx file; set idx=no", path);
     writer->head = memory_zeroed(EXAMPLE_HEAD_BYTES);
@@ -409,7 +706,7 @@ static int tfrecord_shard_append(void *state, const struct sample *sample)
     if (sample->encoding != SAMPLE_ENCODED)
         return fail(EINVAL, "%s: an Example holds an encoded image, not bare pixels",
                     writer->sink.draft.path);
-    int head_bytes = example_head(&writer->keys, sample, writer->head);
+    int head_bytes = example_head(writer->settings, sample, writer->head);
     if (head_bytes < 0)
         return head_bytes;
     uint64_t length = (uint64_t)head_bytes + sample->image_bytes;
