@@ -72,59 +72,44 @@ void bump_close(struct bump *bump)
     *bump = (struct bump){0};
 }
 
-static void *alloc_spill(struct bump *bump, size_t bytes)
+void *bump_alloc(struct bump *bump, size_t bytes)
 {
     char limit[32];
+    void *piece = NULL;
 
-    if (!charge(bump, bytes)) {
+    if (bytes > bump->limit_bytes - bump->used_bytes) {
+        fail(ENOMEM, "image needs more than %s of memory",
+             bytes_text(bump->limit_bytes, limit, sizeof limit));
+        bump->refused = true;
+        return NULL;
+    }
+    bytes = bytes_align_up(bytes, BUMP_ALIGNMENT);
+    if (bytes <= bump->block_bytes - bump->block_used) {
+        piece = bump->block + bump->block_used;
+        bump->block_used += bytes;
+    } else if (!charge(bump, bytes)) {
         fail(ENOMEM,
              "images being decoded need more than %s, their share of memory: use fewer "
              "--decode-threads, "
              "or refuse huge images (--decode jpeg:max-pixels=N)",
              bytes_text(counter_get(&together_limit), limit, sizeof limit));
-        return NULL;
-    }
-    struct bump_spill *spill = aligned_alloc(BUMP_ALIGNMENT, bytes + sizeof *spill);
-    if (!spill) {
-        discharge(bump, bytes);
-        fail(ENOMEM, "out of memory: %zu bytes for an image", bytes);
-        return NULL;
-    }
-    spill->next = bump->spills;
-    spill->bytes = bytes;
-    bump->spills = spill;
-    return spill + 1;
-}
-
-static void *alloc(struct bump *bump, size_t bytes)
-{
-    char limit[32];
-
-    if (bytes > bump->limit_bytes - bump->used_bytes) {
-        fail(ENOMEM, "image needs more than %s of memory",
-             bytes_text(bump->limit_bytes, limit, sizeof limit));
-        return NULL;
-    }
-    bytes = bytes_align_up(bytes, BUMP_ALIGNMENT);
-    void *piece;
-    if (bytes <= bump->block_bytes - bump->block_used) {
-        piece = bump->block + bump->block_used;
-        bump->block_used += bytes;
     } else {
-        piece = alloc_spill(bump, bytes);
+        struct bump_spill *spill = aligned_alloc(BUMP_ALIGNMENT, bytes + sizeof *spill);
+        if (spill) {
+            spill->next = bump->spills;
+            spill->bytes = bytes;
+            bump->spills = spill;
+            piece = spill + 1;
+        } else {
+            discharge(bump, bytes);
+            fail(ENOMEM, "out of memory: %zu bytes for an image", bytes);
+        }
     }
+    bump->refused |= !piece;
     if (piece)
         bump->used_bytes += bytes;
     if (bump->used_bytes > bump->limit_bytes) /* due to rounding */
         bump->used_bytes = bump->limit_bytes;
-    return piece;
-}
-
-void *bump_alloc(struct bump *bump, size_t bytes)
-{
-    void *piece = alloc(bump, bytes);
-
-    bump->refused = bump->refused || !piece;
     return piece;
 }
 
@@ -137,23 +122,6 @@ void *bump_alloc_array(struct bump *bump, size_t count, size_t size)
     return bump_alloc(bump, bytes);
 }
 
-/* Replace the block by a larger one if there is memory for it. */
-static void grow(struct bump *bump, size_t bytes)
-{
-    const size_t more = bytes - bump->block_bytes;
-
-    if (!charge(bump, more))
-        return;
-    uint8_t *block = aligned_alloc(BUMP_ALIGNMENT, bytes);
-    if (!block) {
-        discharge(bump, more);
-        return;
-    }
-    free(bump->block);
-    bump->block = block;
-    bump->block_bytes = bytes;
-}
-
 void bump_reset(struct bump *bump)
 {
     /* A quarter more than needed, so slowly growing images do not cost one block each. If there is
@@ -162,10 +130,17 @@ void bump_reset(struct bump *bump)
 
     if (wanted > BUMP_KEPT_MOST)
         wanted = BUMP_KEPT_MOST;
-    if (bump->spills) {
-        free_spills(bump);
-        if (wanted > bump->block_bytes)
-            grow(bump, wanted);
+    const bool grows = bump->spills && wanted > bump->block_bytes;
+    free_spills(bump);
+    if (grows && charge(bump, wanted - bump->block_bytes)) {
+        uint8_t *block = aligned_alloc(BUMP_ALIGNMENT, wanted);
+        if (block) {
+            free(bump->block);
+            bump->block = block;
+            bump->block_bytes = wanted;
+        } else {
+            discharge(bump, wanted - bump->block_bytes);
+        }
     }
     bump->block_used = bump->used_bytes = 0;
     bump->refused = false;

@@ -94,25 +94,6 @@ int child_start(struct child *child, const char *const *argv)
 
 /* ---- a helper ---- */
 
-static int start_helper(struct child *child, const struct child_task *task, int output, int errors)
-{
-    posix_spawn_file_actions_t actions;
-    sigset_t all;
-
-    sigfillset(&all);
-    posix_spawn_file_actions_init(&actions);
-    if (task->input)
-        posix_spawn_file_actions_adddup2(&actions, task->input, 0);
-    else
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&actions, output, 1);
-    posix_spawn_file_actions_adddup2(&actions, errors, 2);
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
-    int code = spawn(child, task->argv, &all, &actions, true);
-    posix_spawn_file_actions_destroy(&actions);
-    return code;
-}
-
 /* Read while it runs: stderr, and stdout separately if wanted. */
 struct streams {
     int ends[2][2]; /* pipes; -1: closed */
@@ -138,16 +119,6 @@ static void end_line(struct streams *streams, const struct child_task *task,
     streams->has_preferred |= preferred;
 }
 
-static void keep(struct streams *streams, const struct child_task *task,
-                 struct child_result *result, const char *text, size_t bytes)
-{
-    for (size_t i = 0; i < bytes; i++)
-        if (text[i] == '\n')
-            end_line(streams, task, result);
-        else if (streams->line_bytes < sizeof streams->line - 1)
-            streams->line[streams->line_bytes++] = text[i] ? text[i] : ' ';
-}
-
 enum { ERRORS, OUTPUT, READ = 0, WRITE = 1 };
 
 /* Read what is available, at most one pipeful per turn, since the program may write without end. */
@@ -159,7 +130,11 @@ static void drain(struct streams *streams, const struct child_task *task,
 
     for (int i = 0;
          i < DRAIN_READS && (got = read(streams->ends[ERRORS][READ], text, sizeof text)) > 0; i++)
-        keep(streams, task, result, text, (size_t)got);
+        for (ssize_t k = 0; k < got; k++)
+            if (text[k] == '\n')
+                end_line(streams, task, result);
+            else if (streams->line_bytes < sizeof streams->line - 1)
+                streams->line[streams->line_bytes++] = text[k] ? text[k] : ' ';
     if (!streams->text)
         return;
     for (int i = 0; i < DRAIN_READS && streams->used < CHILD_TEXT_BYTES &&
@@ -182,66 +157,22 @@ static void close_streams(struct streams *streams)
         close_end(&streams->ends[i / 2][i % 2]);
 }
 
-static int open_streams(struct streams *streams, char *text)
-{
-    *streams = (struct streams){.ends = {{-1, -1}, {-1, -1}}, .text = text};
-    for (int i = ERRORS; i <= (text ? OUTPUT : ERRORS); i++) {
-        if (pipe2(streams->ends[i], O_CLOEXEC)) {
-            int code = fail(errno, "cannot make a pipe: %s", fail_errno_text(errno));
-            close_streams(streams);
-            return code;
-        }
-        /* Only this end is non-blocking: programs expect blocking pipes. */
-        fcntl(streams->ends[i][READ], F_SETFL, O_NONBLOCK);
-    }
-    return 0;
-}
-
-/* The child ended; its PID stays reserved until child_ended(). */
-static bool is_over(const struct child *child)
-{
-    siginfo_t info = {0};
-
-    return waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) || info.si_pid;
-}
-
+/* Wait for the end, but not long. The PID of a child that ended stays reserved until
+ * child_ended(). */
 static void await_end(const struct child *child)
 {
     const uint64_t start_ns = clock_now_ns();
+    siginfo_t info = {0};
 
-    while (!is_over(child) && clock_now_ns() - start_ns < grace_ns)
+    while (!waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) && !info.si_pid &&
+           clock_now_ns() - start_ns < grace_ns)
         clock_sleep_ns(nap_ns);
-}
-
-/* Stop the whole group. Give up on a group that now belongs to another user, or that the kernel
- * keeps. */
-static void end_early(struct child *child)
-{
-    kill(-child->pid, SIGTERM);
-    await_end(child);
-    kill(-child->pid, SIGKILL); /* also for members that outlive the leader */
-    await_end(child);
-    if (!child_ended(child))
-        let_go(child);
-}
-
-/* Returns 0 to continue, or a negative errno with the reason to stop. */
-static int check_turn(const struct child_task *task, const struct streams *streams,
-                      uint64_t elapsed_ns, bool turn)
-{
-    if (streams->used == CHILD_TEXT_BYTES)
-        return fail(EFBIG, "%s: output exceeds %d bytes", task->argv[0], CHILD_TEXT_BYTES);
-    if (flag_get(&stop_asked) || (turn && task->stop && task->stop(task->context)))
-        return fail(EINTR, "%s: interrupted", task->argv[0]);
-    if (task->timeout_ns && elapsed_ns > task->timeout_ns)
-        return fail(ETIMEDOUT, "%s: not done after %.0f s", task->argv[0],
-                    (double)task->timeout_ns / 1e9);
-    return 0;
 }
 
 static int wait_for(struct child *child, const struct child_task *task, struct streams *streams,
                     struct child_result *result)
 {
+    const char *name = task->argv[0];
     const uint64_t start_ns = clock_now_ns();
     uint64_t turned_ns = start_ns;
     struct pollfd ready[2] = {{.fd = streams->ends[ERRORS][READ], .events = POLLIN},
@@ -249,47 +180,81 @@ static int wait_for(struct child *child, const struct child_task *task, struct s
 
     for (;;) {
         /* Detect the end by waiting, not at the pipe, which a daemon may keep open. */
-        bool ended = child_ended(child);
+        const bool ended = child_ended(child);
+        int code = 0;
         drain(streams, task, result);
-        uint64_t now_ns = clock_now_ns();
-        bool turn = now_ns - turned_ns >= turn_ns;
+        const uint64_t now_ns = clock_now_ns();
+        const bool turn = now_ns - turned_ns >= turn_ns;
         if (turn)
             turned_ns = now_ns;
-        int code = ended && streams->used < CHILD_TEXT_BYTES
-                       ? 0
-                       : check_turn(task, streams, now_ns - start_ns, turn);
-        if (code && !ended)
-            end_early(child);
+        if (streams->used == CHILD_TEXT_BYTES)
+            code = fail(EFBIG, "%s: output exceeds %d bytes", name, CHILD_TEXT_BYTES);
+        else if (ended)
+            break;
+        else if (flag_get(&stop_asked) || (turn && task->stop && task->stop(task->context)))
+            code = fail(EINTR, "%s: interrupted", name);
+        else if (task->timeout_ns && now_ns - start_ns > task->timeout_ns)
+            code =
+                fail(ETIMEDOUT, "%s: not done after %.0f s", name, (double)task->timeout_ns / 1e9);
+        if (code && !ended) {
+            /* Stop the whole group. Give up on a group that now belongs to another user, or that
+             * the kernel keeps. */
+            kill(-child->pid, SIGTERM);
+            await_end(child);
+            kill(-child->pid, SIGKILL); /* also for members that outlive the leader */
+            await_end(child);
+            if (!child_ended(child))
+                let_go(child);
+        }
         if (code)
             return code;
-        if (ended)
-            break;
         if (poll(ready, 2, (int)(nap_ns / 1000000)) > 0)
             for (int i = 0; i < 2; i++)
                 if (ready[i].revents & POLLHUP)
                     ready[i].fd = -1; /* closed: poll only sleeps from now on */
     }
     end_line(streams, task, result);
-    result->status = child_status(child, task->argv[0]);
+    result->status = child_status(child, name);
     return result->status < 0 ? result->status : 0;
 }
 
 int child_run(const struct child_task *task, struct child_result *result)
 {
+    struct streams streams = {.ends = {{-1, -1}, {-1, -1}}, .text = task->text};
+    posix_spawn_file_actions_t actions;
     struct child child;
-    struct streams streams;
+    sigset_t all;
+    int code = 0;
 
     *result = (struct child_result){0};
     if (flag_get(&stop_asked))
         return fail(EINTR, "%s: interrupted", task->argv[0]);
-    int code = open_streams(&streams, task->text);
-    if (code)
+    for (int i = ERRORS; code == 0 && i <= (task->text ? OUTPUT : ERRORS); i++) {
+        if (pipe2(streams.ends[i], O_CLOEXEC))
+            code = fail(errno, "cannot make a pipe: %s", fail_errno_text(errno));
+        else /* only this end: programs expect blocking pipes */
+            fcntl(streams.ends[i][READ], F_SETFL, O_NONBLOCK);
+    }
+    if (code) {
+        close_streams(&streams);
         return code;
-    code = start_helper(&child, task,
-                        task->output ? task->output
-                        : task->text ? streams.ends[OUTPUT][WRITE]
-                                     : streams.ends[ERRORS][WRITE],
-                        streams.ends[ERRORS][WRITE]);
+    }
+    const int errors = streams.ends[ERRORS][WRITE];
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&actions);
+    if (task->input)
+        posix_spawn_file_actions_adddup2(&actions, task->input, 0);
+    else
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions,
+                                     task->output ? task->output
+                                     : task->text ? streams.ends[OUTPUT][WRITE]
+                                                  : errors,
+                                     1);
+    posix_spawn_file_actions_adddup2(&actions, errors, 2);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    code = spawn(&child, task->argv, &all, &actions, true);
+    posix_spawn_file_actions_destroy(&actions);
     close_end(&streams.ends[ERRORS][WRITE]);
     close_end(&streams.ends[OUTPUT][WRITE]);
     if (code == 0)

@@ -51,64 +51,13 @@ bool file_is_draft_name(const char *name)
     return name[0] == '.' && length > end && strcmp(name + length - end, draft_end) == 0;
 }
 
-/* Only a regular file may be replaced, and in a folder like /tmp only by its owner: fail before the
- * work rather than after it. */
-static int check_target(const struct file_draft *draft, const char *name)
-{
-    const uid_t user = geteuid();
-    struct stat status, folder;
-
-    if (fstatat(draft->folder.fd, name, &status, AT_SYMLINK_NOFOLLOW))
-        return 0;
-    if (user && status.st_uid != user && fstat(draft->folder.fd, &folder) == 0 &&
-        folder.st_mode & S_ISVTX && folder.st_uid != user)
-        return fail(EPERM, "%s: is another user's, and its folder is sticky: name another",
-                    draft->path);
-    if (S_ISREG(status.st_mode))
-        return 0;
-    return fail(S_ISDIR(status.st_mode) ? EISDIR : EEXIST,
-                "%s: is %s: only a regular file is replaced; name another", draft->path,
-                file_kind_text(status.st_mode));
-}
-
-/* Without flock only file_draft_remove_stale() loses; with it, that may have been first. */
-static int create_locked(struct file_draft *draft)
-{
-    int fd = folder_create_file(&draft->folder, file_name(draft->draft_path));
-
-    if (fd < 0)
-        return fd;
-    const bool is_taken = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-    if (!is_taken && fstat(fd, &draft->made) == 0 && draft->made.st_nlink) {
-        draft->fd = fd;
-        return 0;
-    }
-    draft->made = (struct stat){0};
-    close(fd);
-    return fail(EEXIST, "%s: somebody removed it", draft->draft_path);
-}
-
-static int create(struct file_draft *draft, const char *given)
-{
-    char suffix[FILE_DRAFT_SUFFIX_BYTES];
-    int code = -EEXIST;
-
-    for (int i = 0; code == -EEXIST && i < (given ? 1 : TRIES); i++) {
-        free(draft->draft_path);
-        draft->draft_path = NULL;
-        code = given ? 0 : file_draft_suffix(suffix);
-        if (code)
-            break;
-        draft->draft_path = file_draft_path(draft->path, given ? given : suffix);
-        code = draft->draft_path ? create_locked(draft) : -ENOMEM;
-    }
-    return code;
-}
-
 int file_draft_open(struct file_draft *draft, const char *path,
                     const struct file_draft_options *options)
 {
-    const char *name;
+    const char *name, *given = options ? options->suffix : NULL;
+    char suffix[FILE_DRAFT_SUFFIX_BYTES];
+    const uid_t user = geteuid();
+    struct stat status, folder;
 
     *draft = (struct file_draft){
         .fd = -1, .folder = {.fd = -1}, .no_replace = options && options->no_replace};
@@ -117,10 +66,41 @@ int file_draft_open(struct file_draft *draft, const char *path,
                            : fail(ENOMEM, "out of memory for a path");
     if (code == 0 && !name)
         code = fail(EISDIR, "%s: is a folder, expected a file", path);
-    if (code == 0)
-        code = check_target(draft, name);
-    if (code == 0)
-        code = create(draft, options ? options->suffix : NULL);
+    /* Only a regular file may be replaced, and in a folder like /tmp only by its owner: fail before
+     * the work rather than after it. */
+    if (code == 0 && fstatat(draft->folder.fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        if (user && status.st_uid != user && fstat(draft->folder.fd, &folder) == 0 &&
+            folder.st_mode & S_ISVTX && folder.st_uid != user)
+            code =
+                fail(EPERM, "%s: is another user's, and its folder is sticky: name another", path);
+        else if (!S_ISREG(status.st_mode))
+            code = fail(S_ISDIR(status.st_mode) ? EISDIR : EEXIST,
+                        "%s: is %s: only a regular file is replaced; name another", path,
+                        file_kind_text(status.st_mode));
+    }
+    for (int i = 0; i == 0 ? code == 0 : code == -EEXIST && !given && i < TRIES; i++) {
+        free(draft->draft_path);
+        draft->draft_path = NULL;
+        code = given ? 0 : file_draft_suffix(suffix);
+        if (code)
+            break;
+        draft->draft_path = file_draft_path(path, given ? given : suffix);
+        int fd = draft->draft_path
+                     ? folder_create_file(&draft->folder, file_name(draft->draft_path))
+                     : -ENOMEM;
+        code = fd < 0 ? fd : 0;
+        if (code)
+            continue;
+        /* Without flock only file_draft_remove_stale() loses; with it, that may have been first. */
+        const bool is_taken = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+        if (!is_taken && fstat(fd, &draft->made) == 0 && draft->made.st_nlink) {
+            draft->fd = fd;
+            continue;
+        }
+        draft->made = (struct stat){0};
+        close(fd);
+        code = fail(EEXIST, "%s: somebody removed it", draft->draft_path);
+    }
     if (code)
         file_draft_abandon(draft);
     return code;

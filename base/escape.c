@@ -18,20 +18,15 @@ struct unit {
     uint32_t code;
 };
 
-static size_t sequence_bytes(unsigned char first)
-{
-    return first < 0x80                     ? 1
-           : first >= 0xc2 && first < 0xe0  ? 2
-           : first >= 0xe0 && first < 0xf0  ? 3
-           : first >= 0xf0 && first <= 0xf4 ? 4
-                                            : 0;
-}
-
 /* `at` has `left` bytes, at least one. Overlong forms and surrogates are not UTF-8. */
 static struct unit unit_at(const unsigned char *at, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const size_t bytes = sequence_bytes(at[0]);
+    const size_t bytes = at[0] < 0x80                     ? 1
+                         : at[0] >= 0xc2 && at[0] < 0xe0  ? 2
+                         : at[0] >= 0xe0 && at[0] < 0xf0  ? 3
+                         : at[0] >= 0xf0 && at[0] <= 0xf4 ? 4
+                                                          : 0;
     uint32_t code = bytes <= 1 ? at[0] : at[0] & (0x7fu >> bytes);
 
     for (size_t i = 1; i < bytes; i++) {
@@ -46,31 +41,21 @@ static struct unit unit_at(const unsigned char *at, size_t left)
     return (struct unit){.bytes = bytes, .valid = true, .code = code};
 }
 
-static bool turns_direction(uint32_t code)
-{
-    return (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
-}
-
-static bool must_escape(unsigned kinds, const struct unit *unit)
-{
-    const uint32_t code = unit->code;
-
-    if (!unit->valid)
-        return kinds & ESCAPE_INVALID;
-    if (code == '\n' || code == '\t')
-        return kinds & ESCAPE_LINES;
-    if (code == 0x2028 || code == 0x2029) /* line and paragraph separators */
-        return kinds & ESCAPE_LINES;
-    return (kinds & ESCAPE_CONTROL) &&
-           (code < 0x20 || (code >= 0x7f && code < 0xa0) || turns_direction(code));
-}
-
 /* Returns the bytes written: at most UNIT_MAX * ESCAPED. */
 static size_t put_unit(unsigned kinds, const struct unit *unit, const unsigned char *at, char *to)
 {
     static const char digits[] = "0123456789abcdef";
+    const uint32_t code = unit->code;
+    unsigned kind = 0; /* that escapes it */
 
-    if (!must_escape(kinds, unit)) {
+    if (!unit->valid)
+        kind = ESCAPE_INVALID;
+    else if (code == '\n' || code == '\t' || code == 0x2028 || code == 0x2029)
+        kind = ESCAPE_LINES; /* the last two: line and paragraph separators */
+    else if (code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) ||
+             (code >= 0x2066 && code <= 0x2069))
+        kind = ESCAPE_CONTROL; /* the last two: bidirectional overrides */
+    if (!(kinds & kind)) {
         memcpy(to, at, unit->bytes);
         return unit->bytes;
     }
@@ -120,72 +105,52 @@ struct filter {
     unsigned char bytes[16];
 };
 
-static int write_all(int fd, const char *bytes, size_t count)
-{
-    while (count) {
-        ssize_t put = write(fd, bytes, count);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return -1;
-        bytes += put;
-        count -= (size_t)put;
-    }
-    return 0;
-}
-
-/* Length of a colour sequence at the start of text; begins: it may be one with more bytes. */
-static size_t color_at(const unsigned char *at, size_t left, bool *begins)
-{
-    static const char *const colors[] = {ESCAPE_BOLD, ESCAPE_ALARM, ESCAPE_PLAIN};
-
-    *begins = false;
-    for (size_t i = 0; i < sizeof colors / sizeof colors[0]; i++) {
-        const size_t length = strlen(colors[i]);
-        if (left >= length && memcmp(at, colors[i], length) == 0)
-            return length;
-        *begins |= left < length && memcmp(at, colors[i], left) == 0;
-    }
-    return 0;
-}
-
-/* Write the first unit of `at`; returns the bytes consumed, 0 if more are needed. */
-static size_t put_next(const struct filter *filter, const unsigned char *at, size_t left, char *to,
-                       size_t *used)
-{
-    bool begins = false;
-    const size_t color = filter->colors ? color_at(at, left, &begins) : 0;
-    const struct unit unit = unit_at(at, left);
-
-    if (color) {
-        memcpy(to + *used, at, color);
-        *used += color;
-        return color;
-    }
-    if (begins || unit.begins)
-        return 0;
-    *used += put_unit(ESCAPE_INVALID | ESCAPE_CONTROL, &unit, at, to + *used);
-    return unit.bytes;
-}
-
 static ssize_t filter_write(void *cookie, const char *bytes, size_t count)
 {
+    static const char *const colors[] = {ESCAPE_BOLD, ESCAPE_ALARM, ESCAPE_PLAIN};
     struct filter *filter = cookie;
     char put[WRITE + UNIT_MAX * ESCAPED];
     unsigned char text[WRITE];
 
     for (size_t taken = 0; taken < count;) {
-        size_t length = filter->held, used = 0, at = 0, done;
+        size_t length = filter->held, used = 0, at = 0;
         memcpy(text, filter->bytes, length);
         const size_t more =
             count - taken < WRITE / ESCAPED - length ? count - taken : WRITE / ESCAPED - length;
         memcpy(text + length, bytes + taken, more);
         length += more;
-        while (at < length && (done = put_next(filter, text + at, length - at, put, &used)))
-            at += done;
-        if (write_all(filter->fd, put, used)) {
-            filter->error = filter->error ? filter->error : errno;
-            return 0; /* an error in fopencookie()'s terms */
+        while (at < length) {
+            const struct unit unit = unit_at(text + at, length - at);
+            const size_t left = length - at;
+            size_t color =
+                0; /* bytes of a colour sequence; begins: it may be one with more bytes */
+            bool begins = false;
+            for (size_t i = 0; filter->colors && i < sizeof colors / sizeof colors[0]; i++) {
+                const size_t all = strlen(colors[i]);
+                if (left >= all && memcmp(text + at, colors[i], all) == 0)
+                    color = all;
+                begins |= left < all && memcmp(text + at, colors[i], left) == 0;
+            }
+            if (color) {
+                memcpy(put + used, text + at, color);
+                used += color;
+                at += color;
+                continue;
+            }
+            if (begins || unit.begins)
+                break;
+            used += put_unit(ESCAPE_INVALID | ESCAPE_CONTROL, &unit, text + at, put + used);
+            at += unit.bytes;
+        }
+        for (size_t written = 0; written < used;) {
+            const ssize_t done = write(filter->fd, put + written, used - written);
+            if (done < 0 && errno == EINTR)
+                continue;
+            if (done < 0) {
+                filter->error = filter->error ? filter->error : errno;
+                return 0; /* an error in fopencookie()'s terms */
+            }
+            written += (size_t)done;
         }
         filter->held = length - at;
         memcpy(filter->bytes, text + at, filter->held);

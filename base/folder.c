@@ -143,23 +143,13 @@ int folder_sync(const struct folder *folder)
 
 /* ---- listing ---- */
 
-static unsigned char type_of(int folder, const struct dirent *found)
-{
-    struct stat status;
-
-    if (found->d_type != DT_UNKNOWN)
-        return found->d_type;
-    if (fstatat(folder, found->d_name, &status, AT_SYMLINK_NOFOLLOW))
-        return DT_WHT; /* removed since: not an entry */
-    return (unsigned char)IFTODT(status.st_mode);
-}
-
 int folder_list(const struct folder *folder, folder_visit visit, void *context)
 {
     /* A second handle, since each listing has its own position. */
     int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
     DIR *stream = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *found;
+    struct stat status;
 
     if (!stream) {
         code = fail(errno, "%s: cannot read the folder: %s", folder->path, fail_errno_text(errno));
@@ -167,9 +157,17 @@ int folder_list(const struct folder *folder, folder_visit visit, void *context)
             close(fd);
         return code;
     }
-    for (errno = 0; code == 0 && (found = readdir(stream)); errno = 0)
-        if (strcmp(found->d_name, ".") != 0 && strcmp(found->d_name, "..") != 0)
-            code = visit(context, found->d_name, type_of(fd, found));
+    for (errno = 0; code == 0 && (found = readdir(stream)); errno = 0) {
+        const char *name = found->d_name;
+        unsigned char type = found->d_type;
+        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+            continue;
+        if (type == DT_UNKNOWN) /* DT_WHT: removed since, not an entry */
+            type = fstatat(fd, name, &status, AT_SYMLINK_NOFOLLOW)
+                       ? DT_WHT
+                       : (unsigned char)IFTODT(status.st_mode);
+        code = visit(context, name, type);
+    }
     if (code == 0 && errno)
         code = fail(errno, "%s: cannot read the folder: %s", folder->path, fail_errno_text(errno));
     closedir(stream);
@@ -360,65 +358,33 @@ int folder_rename(const struct folder *from, const char *name, const struct fold
 /*  Paths that match a pattern. Not by glob(3): glibc's aborts the program when out of memory.
  */
 
-struct level {
-    const char *pattern; /* of one component */
-    struct folder_names names;
-};
-
-static int keep_match(void *context, const char *name, unsigned char type)
-{
-    struct level *level = context;
-
-    (void)type;
-    return fnmatch(level->pattern, name, FNM_PERIOD) == 0 ? folder_names_add(&level->names, name)
-                                                          : 0;
-}
-
-/* A folder that is missing or unreadable has no match in it. */
-static int list_matches(struct level *level, const char *path)
-{
-    struct folder folder;
-    int code = folder_open(&folder, path);
-
-    if (code == 0)
-        code = folder_list(&folder, keep_match, level);
-    folder_close(&folder);
-    return code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ELOOP ? 0 : code;
-}
-
-/* Find the first component with a wildcard and its length. */
-static const char *find_wildcard(const char *pattern, size_t *bytes)
-{
-    const char *at = strpbrk(pattern, "*?[");
-
-    while (at && at > pattern && at[-1] != '/')
-        at--;
-    *bytes = at ? strcspn(at, "/") : 0;
-    return at;
-}
-
 /* The first `done` bytes of the pattern have no wildcard. */
 static int add_matches(struct folder_names *found, const char *pattern, size_t done)
 {
-    size_t bytes;
-    const char *wild = find_wildcard(pattern + done, &bytes);
+    const char *wild = strpbrk(pattern + done, "*?["); /* the first component with a wildcard */
 
     if (!wild)
         return file_exists(pattern) ? folder_names_add(found, pattern) : 0;
+    while (wild > pattern + done && wild[-1] != '/')
+        wild--;
+    const size_t bytes = strcspn(wild, "/");
     const int before = (int)(wild - pattern);
     char path[PATH_MAX], component[NAME_MAX + 1];
-    struct level level = {.pattern = component};
+    struct folder_names names;
     if (bytes >= sizeof component || strlen(pattern) >= sizeof path)
         return 0; /* no name is that long */
     snprintf(component, sizeof component, "%.*s", (int)bytes, wild);
     snprintf(path, sizeof path, "%.*s", before, pattern);
-    int code = list_matches(&level, before ? path : ".");
-    for (size_t i = 0; code == 0 && i < level.names.count; i++) {
-        const char *name = level.names.list[i];
-        if (snprintf(path, sizeof path, "%.*s%s%s", before, pattern, name, wild + bytes) < PATH_MAX)
+    int code = folder_names_of(&names, before ? path : ".");
+    if (code == -ENOENT || code == -ENOTDIR || code == -EACCES || code == -ELOOP)
+        code = 0; /* a folder that is missing or unreadable has no match in it */
+    for (size_t i = 0; code == 0 && i < names.count; i++) {
+        const char *name = names.list[i];
+        if (fnmatch(component, name, FNM_PERIOD) == 0 &&
+            snprintf(path, sizeof path, "%.*s%s%s", before, pattern, name, wild + bytes) < PATH_MAX)
             code = add_matches(found, path, (size_t)before + strlen(name));
     }
-    folder_names_release(&level.names);
+    folder_names_release(&names);
     return code;
 }
 
@@ -444,74 +410,49 @@ struct removal {
     bool remove; /* second walk */
 };
 
-/* Not by st_dev: on overlay a file has that of its layer, and its folder another. */
-static bool is_mount(const struct folder *parent, const char *name)
-{
-    struct statx of;
-
-    return statx(parent->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &of) ||
-           of.stx_attributes & STATX_ATTR_MOUNT_ROOT;
-}
-
-static int check_entry(const struct removal *removal, const struct folder *parent, const char *name,
-                       const char *below, const struct stat *status)
-{
-    const char *why = NULL;
-
-    if (!S_ISREG(status->st_mode) && !S_ISDIR(status->st_mode))
-        why = file_kind_text(status->st_mode);
-    else if (S_ISREG(status->st_mode) && status->st_nlink > 1)
-        why = "a file with a second name";
-    else if (status->st_uid != geteuid())
-        why = "a file of another user";
-    else if (is_mount(parent, name))
-        why = "on another file system";
-    else if (removal->is_ours && !removal->is_ours(removal->context, below, status))
-        why = "not made by this program";
-    return why ? fail(EPERM, "%s/%s: is %s: it stays; remove it yourself", parent->path, name, why)
-               : 0;
-}
-
-static int walk(const struct removal *removal, const struct folder *parent, const char *name,
-                const char *below, int depth);
-
-static int walk_folder(const struct removal *removal, const struct folder *parent, const char *name,
-                       const char *below, int depth)
-{
-    struct folder_names names = {0};
-    struct folder folder;
-    int code = depth < TREE_DEPTH ? folder_open_below(&folder, parent, name)
-                                  : fail(ELOOP, "%s/%s: more than %d folders deep: it stays",
-                                         parent->path, name, TREE_DEPTH);
-
-    if (code)
-        return code;
-    code = folder_names_read(&names, &folder);
-    for (size_t i = 0; i < names.count; i++) {
-        char *inner =
-            code ? NULL : file_format_path("%s%s%s", below, *below ? "/" : "", names.list[i]);
-        if (code == 0)
-            code = inner ? walk(removal, &folder, names.list[i], inner, depth + 1) : -ENOMEM;
-        free(inner);
-    }
-    folder_names_release(&names);
-    folder_close(&folder);
-    return code;
-}
-
 static int walk(const struct removal *removal, const struct folder *parent, const char *name,
                 const char *below, int depth)
 {
+    const char *why = NULL;
     struct stat status;
+    struct statx of;
     int code = folder_stat(parent, name, &status);
 
-    if (code == 0)
-        code = check_entry(removal, parent, name, below, &status);
-    if (code == 0 && S_ISDIR(status.st_mode))
-        code = walk_folder(removal, parent, name, below, depth);
-    if (code == 0 && removal->remove)
-        code = folder_remove(parent, name, &status);
-    return code;
+    if (code)
+        return code;
+    const bool is_folder = S_ISDIR(status.st_mode);
+    if (!S_ISREG(status.st_mode) && !is_folder)
+        why = file_kind_text(status.st_mode);
+    else if (!is_folder && status.st_nlink > 1)
+        why = "a file with a second name";
+    else if (status.st_uid != geteuid())
+        why = "a file of another user";
+    else if (statx(parent->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &of) ||
+             of.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+        /* Not by st_dev: on overlay a file has that of its layer, and its folder another. */
+        why = "on another file system";
+    else if (removal->is_ours && !removal->is_ours(removal->context, below, &status))
+        why = "not made by this program";
+    if (why)
+        return fail(EPERM, "%s/%s: is %s: it stays; remove it yourself", parent->path, name, why);
+    if (is_folder) {
+        struct folder_names names = {0};
+        struct folder folder;
+        code = depth < TREE_DEPTH ? folder_open_below(&folder, parent, name)
+                                  : fail(ELOOP, "%s/%s: more than %d folders deep: it stays",
+                                         parent->path, name, TREE_DEPTH);
+        if (code)
+            return code;
+        code = folder_names_read(&names, &folder);
+        for (size_t i = 0; code == 0 && i < names.count; i++) {
+            char *inner = file_format_path("%s%s%s", below, *below ? "/" : "", names.list[i]);
+            code = inner ? walk(removal, &folder, names.list[i], inner, depth + 1) : -ENOMEM;
+            free(inner);
+        }
+        folder_names_release(&names);
+        folder_close(&folder);
+    }
+    return code == 0 && removal->remove ? folder_remove(parent, name, &status) : code;
 }
 
 int folder_remove_tree(const struct folder *parent, const char *name, folder_is_ours is_ours,

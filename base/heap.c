@@ -85,40 +85,6 @@ static void list_remove(struct heap *heap, uint32_t chunk)
     }
 }
 
-/* Chunks of the size's own class may be smaller: look at each. */
-static uint32_t find_in_class(const struct heap *heap, uint32_t granules)
-{
-    uint32_t first, second;
-
-    class_of(granules, &first, &second);
-    uint32_t chunk = heap->heads[first][second];
-    while (chunk != NONE && heap->size[chunk] < granules)
-        chunk = heap->next[chunk];
-    return chunk;
-}
-
-/* Round the size up to a class boundary: then every chunk of that class and above is large enough,
- * and the first one found will do. */
-static uint32_t find_fit(const struct heap *heap, uint32_t granules)
-{
-    uint32_t first, second, rounded = granules;
-
-    if (granules >= SECOND) {
-        uint32_t log = 31u - (uint32_t)__builtin_clz(granules);
-        rounded += (1u << (log - SECOND_BITS)) - 1;
-    }
-    class_of(rounded, &first, &second);
-    uint32_t map = first < FIRST ? heap->second_map[first] & ~0u << second : 0;
-    if (!map) {
-        uint32_t firsts = first + 1 < FIRST ? heap->first_map & ~0u << (first + 1) : 0;
-        if (!firsts)
-            return find_in_class(heap, granules);
-        first = (uint32_t)__builtin_ctz(firsts);
-        map = heap->second_map[first];
-    }
-    return heap->heads[first][__builtin_ctz(map)];
-}
-
 static void *map_region(uint64_t bytes)
 {
     void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -181,11 +147,6 @@ void heap_destroy(struct heap *heap)
     free(heap);
 }
 
-static void mark_allocated(struct heap *heap, uint32_t chunk, uint32_t granules)
-{
-    heap->size[chunk] = heap->size[chunk + granules - 1] = granules | ALLOCATED;
-}
-
 /* Return the chunk to the lists, merged with free neighbours. */
 static void give_back(struct heap *heap, uint32_t chunk)
 {
@@ -213,8 +174,26 @@ static void give_back_recent(struct heap *heap)
 /* Take a chunk off the lists; what it has too much stays there. Returns NONE if none fits. */
 static uint32_t take(struct heap *heap, uint32_t granules)
 {
-    const uint32_t chunk = find_fit(heap, granules);
+    uint32_t first, second, chunk, rounded = granules;
 
+    /* Round the size up to a class boundary: then every chunk of that class and above is large
+     * enough, and the first one found will do. */
+    if (granules >= SECOND)
+        rounded += (1u << (31u - (uint32_t)__builtin_clz(granules) - SECOND_BITS)) - 1;
+    class_of(rounded, &first, &second);
+    uint32_t map = first < FIRST ? heap->second_map[first] & ~0u << second : 0;
+    const uint32_t firsts = first + 1 < FIRST ? heap->first_map & ~0u << (first + 1) : 0;
+    if (!map && firsts) {
+        first = (uint32_t)__builtin_ctz(firsts);
+        map = heap->second_map[first];
+    }
+    if (map) {
+        chunk = heap->heads[first][__builtin_ctz(map)];
+    } else { /* chunks of the size's own class may be smaller: look at each */
+        class_of(granules, &first, &second);
+        for (chunk = heap->heads[first][second]; chunk != NONE && heap->size[chunk] < granules;)
+            chunk = heap->next[chunk];
+    }
     if (chunk == NONE)
         return NONE;
     const uint32_t whole = heap->size[chunk];
@@ -222,7 +201,7 @@ static uint32_t take(struct heap *heap, uint32_t granules)
     list_remove(heap, chunk);
     if (whole > granules)
         list_insert(heap, chunk + granules, whole - granules);
-    mark_allocated(heap, chunk, granules);
+    heap->size[chunk] = heap->size[chunk + granules - 1] = granules | ALLOCATED;
     return chunk;
 }
 

@@ -3,30 +3,6 @@
 
 #include <math.h>
 
-/* Values below 2^SUB_BITS have a bucket each; above, each octave has 2^SUB_BITS buckets. */
-static uint32_t bucket_of(uint64_t value)
-{
-    if (value < 1u << HISTOGRAM_SUB_BITS)
-        return (uint32_t)value;
-    uint32_t octave = 63u - (uint32_t)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
-    if (octave >= HISTOGRAM_OCTAVES)
-        return HISTOGRAM_BUCKETS - 1;
-    return ((octave + 1) << HISTOGRAM_SUB_BITS) +
-           (uint32_t)(value >> octave & ((1u << HISTOGRAM_SUB_BITS) - 1));
-}
-
-static uint64_t bucket_middle(uint32_t bucket)
-{
-    uint32_t octave = bucket >> HISTOGRAM_SUB_BITS;
-
-    if (octave == 0)
-        return bucket;
-    uint64_t low =
-        (uint64_t)((1u << HISTOGRAM_SUB_BITS) | (bucket & ((1u << HISTOGRAM_SUB_BITS) - 1)))
-        << (octave - 1);
-    return low + ((UINT64_C(1) << (octave - 1)) >> 1);
-}
-
 void histogram_add(struct histogram *histogram, uint64_t value)
 {
     histogram_add_many(histogram, value, 1);
@@ -42,7 +18,16 @@ void histogram_add_many(struct histogram *histogram, uint64_t value, uint64_t co
         histogram->maximum = value;
     histogram->count += count;
     histogram->sum += value * count;
-    histogram->buckets[bucket_of(value)] += count;
+    /* Values below 2^SUB_BITS have a bucket each; above, each octave has 2^SUB_BITS buckets. */
+    uint32_t bucket = (uint32_t)value;
+    if (value >= 1u << HISTOGRAM_SUB_BITS) {
+        const uint32_t octave = 63u - (uint32_t)__builtin_clzll(value) - HISTOGRAM_SUB_BITS;
+        bucket = octave >= HISTOGRAM_OCTAVES
+                     ? HISTOGRAM_BUCKETS - 1
+                     : ((octave + 1) << HISTOGRAM_SUB_BITS) +
+                           (uint32_t)(value >> octave & ((1u << HISTOGRAM_SUB_BITS) - 1));
+    }
+    histogram->buckets[bucket] += count;
 }
 
 void histogram_merge(struct histogram *into, const struct histogram *from)
@@ -70,7 +55,11 @@ uint64_t histogram_quantile(const struct histogram *histogram, double fraction)
     for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         seen += histogram->buckets[i];
         if (seen >= rank && seen > 0) {
-            uint64_t value = bucket_middle(i);
+            const uint32_t octave = i >> HISTOGRAM_SUB_BITS, sub = 1u << HISTOGRAM_SUB_BITS;
+            uint64_t value = i; /* the middle of the bucket */
+            if (octave > 0)
+                value = ((uint64_t)(sub | (i & (sub - 1))) << (octave - 1)) +
+                        ((UINT64_C(1) << (octave - 1)) >> 1);
             if (value < histogram->minimum)
                 return histogram->minimum;
             return value > histogram->maximum ? histogram->maximum : value;

@@ -23,47 +23,6 @@ static char *trim(char *text)
     return text;
 }
 
-static int begin_section(struct ini *ini, char *line, uint32_t number)
-{
-    char *end = strchr(line, ']');
-
-    if (!end || end[1])
-        return fail(EINVAL, "%s:%u: expected [NAME] alone on a line", ini->path, number);
-    *end = '\0';
-    char *name = trim(line + 1);
-    if (!*name)
-        return fail(EINVAL, "%s:%u: section without a name", ini->path, number);
-    ini->sections[ini->section_count++] =
-        (struct ini_section){.name = strdup(name), .first = ini->entry_count};
-    return ini->sections[ini->section_count - 1].name ? 0 : fail(ENOMEM, "out of memory");
-}
-
-static int add_entry(struct ini *ini, char *line, uint32_t number)
-{
-    char *equals = strchr(line, '='), *value = NULL;
-
-    if (ini->section_count == 0)
-        return fail(EINVAL, "%s:%u: option before the first [section]", ini->path, number);
-    if (equals) {
-        *equals = '\0';
-        value = trim(equals + 1);
-    }
-    char *key = trim(line);
-    while (*key == '-') /* accept options copied with their dashes */
-        key++;
-    if (!*key || strlen(key) > KEY_BYTES_MAX)
-        return fail(EINVAL, "%s:%u: expected key=value", ini->path, number);
-    for (char *at = key; *at; at++)
-        if (*at == '_')
-            *at = '-';
-    struct ini_entry *entry = &ini->entries[ini->entry_count++];
-    *entry = (struct ini_entry){strdup(key), value ? strdup(value) : NULL, number};
-    if (!entry->key || (value && !entry->value))
-        return fail(ENOMEM, "out of memory");
-    ini->sections[ini->section_count - 1].count++;
-    return 0;
-}
-
 int ini_parse(const char *path, const char *text, size_t bytes, struct ini *ini)
 {
     size_t lines = 1;
@@ -87,10 +46,47 @@ int ini_parse(const char *path, const char *text, size_t bytes, struct ini *ini)
     while (code == 0 && (line = strsep(&cursor, "\n"))) {
         line = trim(line);
         number++;
-        if (*line == '[')
-            code = begin_section(ini, line, number);
-        else if (*line && *line != '#' && *line != ';')
-            code = add_entry(ini, line, number);
+        if (!*line || *line == '#' || *line == ';')
+            continue;
+        if (*line == '[') {
+            char *end = strchr(line, ']');
+            if (!end || end[1]) {
+                code = fail(EINVAL, "%s:%u: expected [NAME] alone on a line", path, number);
+                break;
+            }
+            *end = '\0';
+            char *name = trim(line + 1);
+            if (!*name) {
+                code = fail(EINVAL, "%s:%u: section without a name", path, number);
+                break;
+            }
+            ini->sections[ini->section_count++] =
+                (struct ini_section){.name = strdup(name), .first = ini->entry_count};
+            code = ini->sections[ini->section_count - 1].name ? 0 : fail(ENOMEM, "out of memory");
+            continue;
+        }
+        if (ini->section_count == 0) {
+            code = fail(EINVAL, "%s:%u: option before the first [section]", path, number);
+            break;
+        }
+        char *equals = strchr(line, '='), *value = equals ? trim(equals + 1) : NULL;
+        if (equals)
+            *equals = '\0';
+        char *key = trim(line);
+        while (*key == '-') /* accept options copied with their dashes */
+            key++;
+        if (!*key || strlen(key) > KEY_BYTES_MAX) {
+            code = fail(EINVAL, "%s:%u: expected key=value", path, number);
+            break;
+        }
+        for (char *at = key; *at; at++)
+            if (*at == '_')
+                *at = '-';
+        struct ini_entry *entry = &ini->entries[ini->entry_count++];
+        *entry = (struct ini_entry){strdup(key), value ? strdup(value) : NULL, number};
+        if (!entry->key || (value && !entry->value))
+            code = fail(ENOMEM, "out of memory");
+        ini->sections[ini->section_count - 1].count++;
     }
     free(copy);
     return code;
@@ -135,32 +131,24 @@ const struct ini_entry *ini_find(const struct ini *ini, const struct ini_section
 /* Comparing all with all must not take minutes. */
 enum { SECTIONS_COMPARED = 256, ENTRIES_COMPARED = 1024 };
 
-static int refuse_repeats_in(const struct ini *ini, const struct ini_section *section)
-{
-    const struct ini_entry *entries = ini->entries + section->first;
-
-    if (section->count > ENTRIES_COMPARED)
-        return fail(EINVAL, "%s: [%s] has more than %d keys", ini->path, section->name,
-                    ENTRIES_COMPARED);
-    for (size_t i = 1; i < section->count; i++)
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(entries[i].key, entries[k].key) == 0)
-                return fail(EINVAL, "%s:%u: %s is given twice, first in line %u", ini->path,
-                            entries[i].line, entries[i].key, entries[k].line);
-    return 0;
-}
-
 int ini_refuse_repeats(const struct ini *ini)
 {
-    int code = 0;
-
     if (ini->section_count > SECTIONS_COMPARED)
         return fail(EINVAL, "%s: more than %d sections", ini->path, SECTIONS_COMPARED);
-    for (size_t i = 0; i < ini->section_count && code == 0; i++) {
-        for (size_t k = 0; k < i; k++)
-            if (strcmp(ini->sections[i].name, ini->sections[k].name) == 0)
-                return fail(EINVAL, "%s: [%s] is there twice", ini->path, ini->sections[i].name);
-        code = refuse_repeats_in(ini, &ini->sections[i]);
+    for (size_t s = 0; s < ini->section_count; s++) {
+        const struct ini_section *section = &ini->sections[s];
+        const struct ini_entry *entries = ini->entries + section->first;
+        for (size_t k = 0; k < s; k++)
+            if (strcmp(section->name, ini->sections[k].name) == 0)
+                return fail(EINVAL, "%s: [%s] is there twice", ini->path, section->name);
+        if (section->count > ENTRIES_COMPARED)
+            return fail(EINVAL, "%s: [%s] has more than %d keys", ini->path, section->name,
+                        ENTRIES_COMPARED);
+        for (size_t i = 1; i < section->count; i++)
+            for (size_t k = 0; k < i; k++)
+                if (strcmp(entries[i].key, entries[k].key) == 0)
+                    return fail(EINVAL, "%s:%u: %s is given twice, first in line %u", ini->path,
+                                entries[i].line, entries[i].key, entries[k].line);
     }
-    return code;
+    return 0;
 }

@@ -93,7 +93,7 @@ int landlock_open(struct landlock_rules *rules, bool network)
                          : 0;
 }
 
-static uint64_t rights_of(unsigned access)
+int landlock_allow(struct landlock_rules *rules, const char *path, unsigned access)
 {
     static const uint64_t rights[] = {
         FS_READ_DIR,
@@ -104,19 +104,12 @@ static uint64_t rights_of(unsigned access)
             FS_REMOVE_DIR | FS_REFER,
         FS_MAKE_SOCK | FS_MAKE_FIFO,
     };
-    uint64_t sum = 0;
+    struct path_beneath rule = {0};
+    struct stat status;
 
     for (unsigned i = 0; i < sizeof rights / sizeof *rights; i++)
         if (access >> i & 1)
-            sum |= rights[i];
-    return sum;
-}
-
-int landlock_allow(struct landlock_rules *rules, const char *path, unsigned access)
-{
-    struct path_beneath rule = {.access = rights_of(access) & handled(landlock_abi())};
-    struct stat status;
-
+            rule.access |= rights[i] & handled(landlock_abi());
     rule.parent_fd = open(path, O_PATH | O_CLOEXEC);
     if (rule.parent_fd < 0 && (errno == EMFILE || errno == ENFILE))
         return fail(errno, "%s: cannot make a Landlock rule: %s", path, fail_errno_text(errno));

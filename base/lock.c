@@ -36,73 +36,40 @@ static int read_holder(const struct file_lock *lock, char holder[HOLDER_BYTES])
     return 0;
 }
 
-static int busy(const struct file_lock *lock)
-{
-    char holder[HOLDER_BYTES];
-    int code = read_holder(lock, holder);
-
-    return code ? code
-                : fail(EBUSY, "%s/%s: in use by %s: wait until that ends", lock->folder.path,
-                       lock->name,
-                       *holder ? holder + sizeof head - 1 - strlen("process ") : "another process");
-}
-
-/* Returns 0 if held, -EAGAIN if the name now leads to another file: try again. */
-static int try_lock(struct file_lock *lock, bool created)
+/* Returns 0 if held, -EAGAIN if the name led to another file meanwhile: try again. */
+static int try_lock(struct file_lock *lock, bool *created)
 {
     struct stat now;
 
-    if (flock(lock->fd, LOCK_EX | LOCK_NB)) {
-        bool none = errno == ENOSYS || errno == ENOTSUP || errno == ENOLCK || errno == EINVAL;
-        if (!none && errno != EWOULDBLOCK && errno != EINTR)
-            return fail_lock(lock, errno, fail_errno_text(errno));
-        if (!none || !created)
-            return busy(lock);
-    }
-    if (fstat(lock->fd, &lock->made))
-        return fail_lock(lock, errno, fail_errno_text(errno));
-    if (fstatat(lock->folder.fd, lock->name, &now, AT_SYMLINK_NOFOLLOW) ||
-        now.st_ino != lock->made.st_ino || now.st_dev != lock->made.st_dev)
-        return -EAGAIN;
-    return 0;
-}
-
-static int write_holder(struct file_lock *lock)
-{
-    char holder[HOLDER_BYTES], host[64] = "this host";
-
-    int code = read_holder(lock, holder);
-    if (code)
-        return code;
-    if (lock->made.st_nlink != 1)
-        return fail_lock(lock, EEXIST, "has a second name, a lock has none: move it away");
-    gethostname(host, sizeof host - 1);
-    int length = snprintf(holder, sizeof holder, "%s%d on %s\n", head, (int)getpid(), host);
-    if (ftruncate(lock->fd, 0))
-        return fail_lock(lock, errno, fail_errno_text(errno));
-    char *path = file_join(lock->folder.path, lock->name);
-    code = path ? file_write_at(lock->fd, holder, (size_t)length, 0, path) : -ENOMEM;
-    free(path);
-    return code;
-}
-
-/* Open an existing file without O_CREAT, which folders with the sticky bit refuse. */
-static int open_once(struct file_lock *lock, bool *created)
-{
-    struct stat status;
-
-    *created = false;
-    int fd = folder_open_file(&lock->folder, lock->name, O_RDWR, &status);
-    if (fd == -ENOENT) {
+    /* Open an existing file without O_CREAT, which folders with the sticky bit refuse. */
+    int fd = folder_open_file(&lock->folder, lock->name, O_RDWR, &now), code = 0;
+    *created = fd == -ENOENT;
+    if (*created)
         fd = folder_create_file(&lock->folder, lock->name);
-        *created = fd >= 0;
-        if (fd == -EEXIST)
-            return -EAGAIN;
-    }
+    if (*created && fd == -EEXIST)
+        return -EAGAIN;
     if (fd < 0)
         return fd;
     lock->fd = fd;
-    int code = try_lock(lock, *created);
+    if (flock(fd, LOCK_EX | LOCK_NB)) {
+        const bool none = errno == ENOSYS || errno == ENOTSUP || errno == ENOLCK || errno == EINVAL;
+        char holder[HOLDER_BYTES];
+        if (!none && errno != EWOULDBLOCK && errno != EINTR) {
+            code = fail_lock(lock, errno, fail_errno_text(errno));
+        } else if (!none || !*created) {
+            code = read_holder(lock, holder);
+            if (code == 0)
+                code = fail(EBUSY, "%s/%s: in use by %s: wait until that ends", lock->folder.path,
+                            lock->name,
+                            *holder ? holder + sizeof head - 1 - strlen("process ")
+                                    : "another process");
+        }
+    }
+    if (code == 0 && fstat(fd, &lock->made))
+        code = fail_lock(lock, errno, fail_errno_text(errno));
+    if (code == 0 && (fstatat(lock->folder.fd, lock->name, &now, AT_SYMLINK_NOFOLLOW) ||
+                      now.st_ino != lock->made.st_ino || now.st_dev != lock->made.st_dev))
+        code = -EAGAIN;
     if (code) {
         close(fd);
         lock->fd = -1;
@@ -112,6 +79,7 @@ static int open_once(struct file_lock *lock, bool *created)
 
 int file_lock_acquire(struct file_lock *lock, const char *path)
 {
+    char holder[HOLDER_BYTES], host[64] = "this host";
     const char *name;
     bool created = false;
 
@@ -124,11 +92,20 @@ int file_lock_acquire(struct file_lock *lock, const char *path)
         code = lock->name ? -EAGAIN : fail(ENOMEM, "out of memory for a path");
     }
     for (int i = 0; code == -EAGAIN && i < TRIES; i++)
-        code = open_once(lock, &created);
+        code = try_lock(lock, &created);
     if (code == -EAGAIN)
         code = fail(EBUSY, "%s: in use by others: wait until they end", path);
     if (code == 0) {
-        code = write_holder(lock);
+        code = read_holder(lock, holder);
+        if (code == 0 && lock->made.st_nlink != 1)
+            code = fail_lock(lock, EEXIST, "has a second name, a lock has none: move it away");
+        gethostname(host, sizeof host - 1);
+        const int length =
+            snprintf(holder, sizeof holder, "%s%d on %s\n", head, (int)getpid(), host);
+        if (code == 0 && ftruncate(lock->fd, 0))
+            code = fail_lock(lock, errno, fail_errno_text(errno));
+        if (code == 0)
+            code = file_write_at(lock->fd, holder, (size_t)length, 0, path);
         if (code) {
             if (created)
                 folder_remove(&lock->folder, lock->name, &lock->made);

@@ -160,24 +160,6 @@ static void lower(struct headroom *headroom, uint64_t bytes, const char *cause)
     headroom->cause = cause;
 }
 
-static void look_at_group(struct headroom *headroom, const char *folder,
-                          const struct group_names *names, uint64_t machine_bytes)
-{
-    uint64_t limit = UINT64_MAX, usage = 0, one;
-
-    for (int i = 0; i < 2; i++)
-        if (names->limits[i] && read_number(folder, names->limits[i], &one) && one < limit)
-            limit = one;
-    if (limit >= machine_bytes)
-        return;
-    if (headroom->limit_bytes == 0 || limit < headroom->limit_bytes)
-        headroom->limit_bytes = limit;
-    read_number(folder, names->usage, &usage);
-    const uint64_t cache = sum_of_lines(folder, "memory.stat", names->reclaimable);
-    usage -= cache < usage ? cache : usage;
-    lower(headroom, limit > usage ? limit - usage : 0, "its control group");
-}
-
 static void look_at_limit(struct headroom *headroom, unsigned resource, uint64_t used_bytes,
                           const char *cause)
 {
@@ -188,35 +170,40 @@ static void look_at_limit(struct headroom *headroom, unsigned resource, uint64_t
     lower(headroom, limit.rlim_cur > used_bytes ? limit.rlim_cur - used_bytes : 0, cause);
 }
 
-/* Without /proc: what is free now, without the page cache that could be. */
-static uint64_t free_bytes(void)
-{
-    struct sysinfo machine;
-
-    return sysinfo(&machine) ? 0
-                             : ((uint64_t)machine.freeram + machine.bufferram) * machine.mem_unit;
-}
-
 void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
 {
-    static const char *const available_key[2] = {"MemAvailable:"}, *const total_key[2] = {
-                                                                       "MemTotal:"};
+    static const char *const available_key[2] = {"MemAvailable:"};
+    static const char *const total_key[2] = {"MemTotal:"};
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t machine_bytes = sum_of_lines(proc, "meminfo", total_key) * 1024;
     unsigned long long space = 0, data = 0;
     struct control_group group;
+    struct sysinfo machine;
 
     *headroom = (struct headroom){
         .available_bytes = sum_of_lines(proc, "meminfo", available_key) * 1024,
         .cause = "the machine",
     };
-    if (!headroom->available_bytes)
-        headroom->available_bytes = free_bytes();
-    if (control_group_find(&group, "memory", proc, sys)) {
-        const uint64_t machine_bytes = sum_of_lines(proc, "meminfo", total_key) * 1024;
+    /* Without /proc: what is free now, without the page cache that could be. */
+    if (!headroom->available_bytes && sysinfo(&machine) == 0)
+        headroom->available_bytes =
+            ((uint64_t)machine.freeram + machine.bufferram) * machine.mem_unit;
+    bool goes_on = control_group_find(&group, "memory", proc, sys);
+    for (; goes_on; goes_on = control_group_up(&group)) {
         const struct group_names *names = group.version1 ? &version1_names : &version2_names;
-        do
-            look_at_group(headroom, group.folder, names, machine_bytes);
-        while (control_group_up(&group));
+        uint64_t limit = UINT64_MAX, usage = 0, one;
+        for (int i = 0; i < 2; i++)
+            if (names->limits[i] && read_number(group.folder, names->limits[i], &one) &&
+                one < limit)
+                limit = one;
+        if (limit >= machine_bytes)
+            continue;
+        if (headroom->limit_bytes == 0 || limit < headroom->limit_bytes)
+            headroom->limit_bytes = limit;
+        read_number(group.folder, names->usage, &usage);
+        const uint64_t cache = sum_of_lines(group.folder, "memory.stat", names->reclaimable);
+        usage -= cache < usage ? cache : usage;
+        lower(headroom, limit > usage ? limit - usage : 0, "its control group");
     }
     FILE *file = open_in(proc, "self/statm");
     if (file && fscanf(file, "%llu %*u %*u %*u %*u %llu", &space, &data) != 2)

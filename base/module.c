@@ -53,14 +53,21 @@ static bool load_from_python(const char *prefix, const char *name)
     return loaded;
 }
 
-/* Search the Python of each folder in PATH. */
-static bool load_from_path(const char *name)
+/* Best effort: loading the module names what is still missing. */
+static void load_library(const char *name, const char *own_folder)
 {
-    const char *path = getenv("PATH");
+    /* In containers the driver is in the second one. */
+    static const char *const toolkits[] = {"/usr/local/cuda", "/usr/local/nvidia", "/opt/cuda"};
+    static const char *const prefixes[] = {"/usr", "/usr/local"};
     char folder[PATH_MAX];
-    bool loaded = false;
+    const char *home = getenv("HOME"), *path = getenv("PATH");
+    bool loaded = dlopen(name, RTLD_NOW | RTLD_GLOBAL) != NULL || load_from(own_folder, ".", name);
 
-    while (path && *path && !loaded) {
+    if (!loaded)
+        loaded = load_from(getenv("CUDA_HOME"), "lib*", name) ||
+                 load_from_python(getenv("VIRTUAL_ENV"), name) ||
+                 load_from_python(getenv("CONDA_PREFIX"), name);
+    while (path && *path && !loaded) { /* the Python of each folder in PATH */
         size_t length = strcspn(path, ":");
         if (length > 0 && length < sizeof folder - sizeof "/..") {
             snprintf(folder, sizeof folder, "%.*s/..", (int)length, path);
@@ -68,62 +75,40 @@ static bool load_from_path(const char *name)
         }
         path += length + (path[length] == ':');
     }
-    return loaded;
-}
-
-/* Best effort: loading the module names what is still missing. */
-static void load_library(const char *name, const char *own_folder)
-{
-    /* In containers the driver is in the second one. */
-    static const char *const toolkits[] = {"/usr/local/cuda", "/usr/local/nvidia", "/opt/cuda"};
-    static const char *const prefixes[] = {"/usr", "/usr/local"};
-    char local[PATH_MAX];
-    const char *home = getenv("HOME");
-    bool loaded = dlopen(name, RTLD_NOW | RTLD_GLOBAL) != NULL || load_from(own_folder, ".", name);
-
-    if (!loaded)
-        loaded = load_from(getenv("CUDA_HOME"), "lib*", name) ||
-                 load_from_python(getenv("VIRTUAL_ENV"), name) ||
-                 load_from_python(getenv("CONDA_PREFIX"), name) || load_from_path(name);
     for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits && !loaded; i++)
         loaded = load_from(toolkits[i], "lib*", name);
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes && !loaded; i++)
         loaded = load_from_python(prefixes[i], name);
-    if (!loaded && home && snprintf(local, sizeof local, "%s/.local", home) < PATH_MAX)
-        load_from_python(local, name);
-}
-
-/* Next to the program, in its ../lib/iobench, or where it was installed. */
-static bool find_file(const char *name, char *path, size_t bytes)
-{
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-
-    if (length > 0) { /* unknown without /proc; the working folder is never searched */
-        program[length] = '\0';
-        const char *folder = dirname(program);
-        snprintf(path, bytes, "%s/%s", folder, name);
-        if (access(path, R_OK) == 0)
-            return true;
-        snprintf(path, bytes, "%s/../lib/iobench/%s", folder, name);
-        if (access(path, R_OK) == 0)
-            return true;
-    }
-    snprintf(path, bytes, "%s/%s", IOBENCH_MODULES, name);
-    return access(path, R_OK) == 0;
+    if (!loaded && home && snprintf(folder, sizeof folder, "%s/.local", home) < PATH_MAX)
+        load_from_python(folder, name);
 }
 
 static const void *module_find(const struct module *module, const char *symbol)
 {
+    static const char *const places[] = {"%s/%s", "%s/../lib/iobench/%s"};
     const char *named = getenv(module->variable);
-    char path[PLACE_BYTES], folder[PLACE_BYTES];
+    char path[PLACE_BYTES] = "", folder[PLACE_BYTES], program[PATH_MAX];
     const void *found = dlsym(RTLD_DEFAULT, symbol);
 
     if (found) /* this program links the module's objects */
         return found;
-    if (named && *named)
+    /* Next to the program, in its ../lib/iobench, or where it was installed. The program is unknown
+     * without /proc; the working folder is never searched. */
+    const ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    program[length > 0 ? length : 0] = '\0';
+    const char *own = length > 0 ? dirname(program) : NULL;
+    bool is_there = named && *named;
+    if (is_there)
         snprintf(path, sizeof path, "%s", named);
-    else if (!find_file(module->file, path, sizeof path)) {
+    for (int i = 0; i < 2 && own && !is_there; i++) {
+        snprintf(path, sizeof path, i ? places[1] : places[0], own, module->file);
+        is_there = access(path, R_OK) == 0;
+    }
+    if (!is_there) {
+        snprintf(path, sizeof path, "%s/%s", IOBENCH_MODULES, module->file);
+        is_there = access(path, R_OK) == 0;
+    }
+    if (!is_there) {
         fail(ENOENT,
              "%s: not found next to the program or in %s: install it, or set %s to its path",
              module->file, IOBENCH_MODULES, module->variable);
@@ -151,6 +136,24 @@ static const void *module_find(const struct module *module, const char *symbol)
     return found;
 }
 
+const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front)
+{
+    const struct plugin *found = place->module ? module_find(place->module, place->symbol) : front;
+
+    if (found && found->settings_size != front->settings_size) {
+        fail(EINVAL, "%s is from another build: install both together", place->module->file);
+        return NULL;
+    }
+    return found;
+}
+
+int module_usable(const struct module_place *place, const struct plugin *front)
+{
+    const struct plugin *found = module_plugin(place, front);
+
+    return found ? plugin_usable(found) : -ENODEV;
+}
+
 /* ---- what is loaded ---- */
 
 static const struct link_map *last_linked; /* the last library when the program started */
@@ -176,22 +179,4 @@ json_t *module_list(void)
         json_array_append_new(list, object);
     }
     return list;
-}
-
-const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front)
-{
-    const struct plugin *found = place->module ? module_find(place->module, place->symbol) : front;
-
-    if (found && found->settings_size != front->settings_size) {
-        fail(EINVAL, "%s is from another build: install both together", place->module->file);
-        return NULL;
-    }
-    return found;
-}
-
-int module_usable(const struct module_place *place, const struct plugin *front)
-{
-    const struct plugin *found = module_plugin(place, front);
-
-    return found ? plugin_usable(found) : -ENODEV;
 }

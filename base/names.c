@@ -11,20 +11,15 @@
 
 enum { SLOTS_MIN = 64, NAMES_MAX = 1 << 30 };
 
-/* The seed is an address, which varies from run to run: colliding names cannot be crafted. */
-static uint64_t hash_of(const struct names *names, const char *text, size_t length)
-{
-    uint64_t hash = (uint64_t)(uintptr_t)names;
-
-    for (size_t i = 0; i < length; i++)
-        hash = random_hash(hash, (uint8_t)text[i], length);
-    return hash;
-}
-
 /* Find the slot of a string, or the free one where it belongs. */
 static uint32_t *slot_of(struct names *names, const char *text, size_t length)
 {
-    for (uint64_t at = hash_of(names, text, length);; at++) {
+    /* The seed is an address, which varies from run to run: colliding names cannot be crafted. */
+    uint64_t at = (uint64_t)(uintptr_t)names;
+
+    for (size_t i = 0; i < length; i++)
+        at = random_hash(at, (uint8_t)text[i], length);
+    for (;; at++) {
         uint32_t *slot = &names->table[at & (names->slots - 1)];
         names->probes++;
         if (!*slot)
@@ -35,29 +30,19 @@ static uint32_t *slot_of(struct names *names, const char *text, size_t length)
     }
 }
 
-static int grow(struct names *names)
-{
-    uint32_t slots = names->slots ? names->slots * 2 : SLOTS_MIN;
-    uint32_t *table = memory_array(slots, sizeof *table);
-
-    if (!table)
-        return -ENOMEM;
-    free(names->table);
-    names->table = table;
-    names->slots = slots;
-    for (uint32_t i = 0; i < names->count; i++)
-        *slot_of(names, names->texts[i], strlen(names->texts[i])) = i + 1;
-    return 0;
-}
-
 int64_t names_number(struct names *names, const char *text, size_t length)
 {
     if (names->count >= names->slots / 2) {
-        if (names->count >= NAMES_MAX)
-            return fail(ENOMEM, "more than %d names", NAMES_MAX);
-        int code = grow(names);
-        if (code)
-            return code;
+        const uint32_t slots = names->slots ? names->slots * 2 : SLOTS_MIN;
+        uint32_t *table = names->count < NAMES_MAX ? memory_array(slots, sizeof *table) : NULL;
+        if (!table)
+            return names->count < NAMES_MAX ? -ENOMEM
+                                            : fail(ENOMEM, "more than %d names", NAMES_MAX);
+        free(names->table);
+        names->table = table;
+        names->slots = slots;
+        for (uint32_t i = 0; i < names->count; i++)
+            *slot_of(names, names->texts[i], strlen(names->texts[i])) = i + 1;
     }
     uint32_t *slot = slot_of(names, text, length);
     if (*slot)

@@ -68,18 +68,12 @@ static int parse_with_units(const char *text, const struct option_unit *units, b
     return 0;
 }
 
-/* 8Gb: with a capital prefix that is written for bits, an eighth of what 8GB is. */
-static bool is_bits(const char *text)
-{
-    const size_t length = strlen(text);
-    const char *prefix = text + strcspn(text, "KMGTP");
-
-    return length > 1 && text[length - 1] == 'b' && *prefix;
-}
-
 int option_parse_size(const char *text, uint64_t *bytes)
 {
-    if (is_bits(text))
+    const size_t length = strlen(text);
+
+    /* 8Gb: with a capital prefix that is written for bits, an eighth of what 8GB is. */
+    if (length > 1 && text[length - 1] == 'b' && text[strcspn(text, "KMGTP")])
         return fail(EINVAL,
                     "'%s' is a number of bits: sizes are in bytes (1GB, 1GiB, 8 Gb are 1GB)", text);
     if (parse_with_units(text, size_units, false, bytes))
@@ -117,34 +111,6 @@ int option_parse_duration(const char *text, uint64_t *nanoseconds)
     return 0;
 }
 
-static int parse_flag(const char *text, bool *value)
-{
-    static const char *const yes[] = {"yes", "true", "1", "on"};
-    static const char *const no[] = {"no", "false", "0", "off"};
-
-    for (int i = 0; i < 4; i++) {
-        if (strcasecmp(text, yes[i]) == 0 || strcasecmp(text, no[i]) == 0) {
-            *value = strcasecmp(text, yes[i]) == 0;
-            return 0;
-        }
-    }
-    return fail(EINVAL, "'%s' is neither yes nor no", text);
-}
-
-static int parse_choice(const struct option_spec *row, const char *text, int *value)
-{
-    struct nearest nearest = nearest_start(text);
-
-    for (int i = 0; row->choices[i]; i++) {
-        if (strcmp(row->choices[i], text) == 0) {
-            *value = i;
-            return 0;
-        }
-        nearest_offer(&nearest, row->choices[i]);
-    }
-    return nearest_fail(&nearest, EINVAL, "unknown value");
-}
-
 static int check_range(const struct option_spec *row, double value)
 {
     if (value == 0 && row->zero)
@@ -159,41 +125,23 @@ static int check_range(const struct option_spec *row, double value)
     return 0;
 }
 
-static int parse_real(const char *text, bool percent, double *value)
-{
-    char *end;
-
-    *value = strtod(text, &end);
-    end += percent && end != text && *end == '%';
-    if (end == text || *end || !isfinite(*value))
-        return fail(EINVAL, "'%s' is not a number", text);
-    return 0;
-}
-
-static int set_text(const struct option_spec *row, char **field, const char *text)
-{
-    const bool adds = row->repeats && *field;
-    const size_t bytes = (adds ? strlen(*field) + 1 : 0) + strlen(text) + 1;
-    char *copy = malloc(bytes);
-
-    if (!copy)
-        return fail(ENOMEM, "out of memory");
-    snprintf(copy, bytes, "%s%s%s", adds ? *field : "", adds ? "\n" : "", text);
-    free(*field);
-    *field = copy;
-    return 0;
-}
-
 static int set_row(const struct option_spec *row, void *settings, const char *text)
 {
+    static const char *const words[] = {"no", "false", "0", "off", "yes", "true", "1", "on"};
     void *field = (char *)settings + row->offset;
+    char *end;
     int code = 0;
 
     if (row->zero && strcmp(text, row->zero) == 0)
         text = "0";
     switch (row->type) {
     case OPTION_FLAG:
-        return parse_flag(text, field);
+        for (int i = 0; i < 8; i++)
+            if (strcasecmp(text, words[i]) == 0) {
+                *(bool *)field = i >= 4;
+                return 0;
+            }
+        return fail(EINVAL, "'%s' is neither yes nor no", text);
     case OPTION_COUNT:
         code = option_parse_count(text, field);
         return code ? code : check_range(row, (double)*(uint64_t *)field);
@@ -203,13 +151,34 @@ static int set_row(const struct option_spec *row, void *settings, const char *te
     case OPTION_DURATION:
         code = option_parse_duration(text, field);
         return code ? code : check_range(row, (double)*(uint64_t *)field * 1e-9);
-    case OPTION_REAL:
-        code = parse_real(text, row->percent, field);
-        return code ? code : check_range(row, *(double *)field);
-    case OPTION_CHOICE:
-        return parse_choice(row, text, field);
-    case OPTION_TEXT:
-        return set_text(row, field, text);
+    case OPTION_REAL: {
+        double *value = field;
+        *value = strtod(text, &end);
+        end += row->percent && end != text && *end == '%';
+        if (end == text || *end || !isfinite(*value))
+            return fail(EINVAL, "'%s' is not a number", text);
+        return check_range(row, *value);
+    }
+    case OPTION_CHOICE: {
+        struct nearest nearest = nearest_start(text);
+        for (int i = 0; row->choices[i]; i++) {
+            if (strcmp(row->choices[i], text) == 0) {
+                *(int *)field = i;
+                return 0;
+            }
+            nearest_offer(&nearest, row->choices[i]);
+        }
+        return nearest_fail(&nearest, EINVAL, "unknown value");
+    }
+    case OPTION_TEXT: {
+        char **value = field, *copy;
+        const bool adds = row->repeats && *value;
+        if (asprintf(&copy, "%s%s%s", adds ? *value : "", adds ? "\n" : "", text) < 0)
+            return fail(ENOMEM, "out of memory");
+        free(*value);
+        *value = copy;
+        return 0;
+    }
     }
     return fail(EINVAL, "unknown option type");
 }
@@ -240,21 +209,16 @@ void option_offer(const struct option_spec *table, struct nearest *nearest)
         nearest_offer(nearest, table->name);
 }
 
-static int fail_unknown(const struct option_spec *table, const char *name, const char *where)
-{
-    struct nearest nearest = nearest_start(name);
-
-    option_offer(table, &nearest);
-    return fail(EINVAL, "%s: unknown option '%s'%s", where, name, nearest_hint(&nearest));
-}
-
 int option_set(const struct option_spec *table, void *settings, const char *name, const char *value,
                const char *where)
 {
     const struct option_spec *row = option_find(table, name);
 
-    if (!row)
-        return fail_unknown(table, name, where);
+    if (!row) {
+        struct nearest nearest = nearest_start(name);
+        option_offer(table, &nearest);
+        return fail(EINVAL, "%s: unknown option '%s'%s", where, name, nearest_hint(&nearest));
+    }
     int code = set_row(row, settings, value);
     if (code) {
         if (where[0] == '-') /* already names the option */
@@ -291,17 +255,13 @@ int option_set_list(const struct option_spec *table, void *settings, const char 
     return code;
 }
 
-static bool is_zero(const struct option_spec *row, const void *field)
-{
-    return row->type == OPTION_REAL ? *(const double *)field == 0 : *(const uint64_t *)field == 0;
-}
-
 const char *option_text(const struct option_spec *row, const void *settings, char *text,
                         size_t text_bytes)
 {
     const void *field = (const char *)settings + row->offset;
 
-    if (row->zero && is_zero(row, field)) {
+    if (row->zero &&
+        (row->type == OPTION_REAL ? *(const double *)field == 0 : *(const uint64_t *)field == 0)) {
         snprintf(text, text_bytes, "%s", row->zero);
         return text;
     }

@@ -3,31 +3,19 @@
 
 #include <stdbool.h>
 
-static void halve(struct pace *pace)
-{
-    const uint64_t span = pace->points[PACE_POINTS - 1].amount - pace->points[0].amount;
-
-    for (uint32_t i = 0; i < PACE_POINTS / 2; i++)
-        pace->points[i] = pace->points[2 * i];
-    pace->count = PACE_POINTS / 2;
-    pace->step = span / (PACE_POINTS / 2);
-}
-
 void pace_add(struct pace *pace, uint64_t ns, uint64_t amount)
 {
     pace->last = (struct pace_point){ns, amount};
     if (pace->count && amount < pace->points[pace->count - 1].amount + pace->step)
         return;
-    if (pace->count == PACE_POINTS)
-        halve(pace);
+    if (pace->count == PACE_POINTS) { /* keep every second one */
+        const uint64_t span = pace->points[PACE_POINTS - 1].amount - pace->points[0].amount;
+        for (uint32_t i = 0; i < PACE_POINTS / 2; i++)
+            pace->points[i] = pace->points[2 * i];
+        pace->count = PACE_POINTS / 2;
+        pace->step = span / (PACE_POINTS / 2);
+    }
     pace->points[pace->count++] = pace->last;
-}
-
-static uint64_t between(uint64_t at, uint64_t from, uint64_t to, uint64_t low, uint64_t high)
-{
-    const double share = to > from ? (double)(at - from) / (double)(to - from) : 0;
-
-    return low + (uint64_t)(share * (double)(high - low));
 }
 
 /* Interpolate between the points around `at`: the amount at a time (by_ns), or the time of an
@@ -41,8 +29,12 @@ static uint64_t look_up(const struct pace *pace, uint64_t at, bool by_ns)
         const struct pace_point point = i < pace->count ? pace->points[i] : pace->last;
         const uint64_t key = by_ns ? point.ns : point.amount;
         const uint64_t value = by_ns ? point.amount : point.ns;
+        if (key >= at && i && at > key_before)
+            return value_before +
+                   (uint64_t)((double)(at - key_before) / (double)(key - key_before) *
+                              (double)(value - value_before));
         if (key >= at)
-            return i && at > key_before ? between(at, key_before, key, value_before, value) : value;
+            return value;
         key_before = key;
         value_before = value;
     }

@@ -27,17 +27,6 @@ const struct plugin *plugin_idle(const struct plugin *const *registry)
     return *registry;
 }
 
-static int fail_unknown(const char *family, const struct plugin *const *registry, const char *name)
-{
-    struct nearest nearest = nearest_start(name);
-    char what[64];
-
-    for (; *registry; registry++)
-        nearest_offer(&nearest, (*registry)->name);
-    snprintf(what, sizeof what, "unknown %s", family);
-    return nearest_fail(&nearest, EINVAL, what);
-}
-
 int plugin_choose(const char *family, const struct plugin *const *registry, const char *text,
                   struct plugin_choice *choice)
 {
@@ -49,8 +38,13 @@ int plugin_choose(const char *family, const struct plugin *const *registry, cons
     size_t length = arguments ? (size_t)(arguments - text) : strlen(text);
     snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), text);
     choice->plugin = plugin_find(registry, name);
-    if (!choice->plugin)
-        return fail_unknown(family, registry, name);
+    if (!choice->plugin) {
+        struct nearest nearest = nearest_start(name);
+        for (; *registry; registry++)
+            nearest_offer(&nearest, (*registry)->name);
+        snprintf(where, sizeof where, "unknown %.63s", family);
+        return nearest_fail(&nearest, EINVAL, where);
+    }
     const struct option_spec *options =
         choice->plugin->options ? choice->plugin->options : no_options;
     snprintf(where, sizeof where, "%s %s", family, name);

@@ -67,31 +67,6 @@ static uint32_t smaller(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Append entries for which there is room: up to the end of the array, then from its start. */
-static void copy_in(struct queue *queue, const char *entries, uint32_t count)
-{
-    const size_t bytes = queue->entry_bytes;
-    const uint32_t end = queue->head + queue->count,
-                   tail = end < queue->capacity ? end : end - queue->capacity;
-    const uint32_t first = smaller(count, queue->capacity - tail);
-
-    memcpy(queue->entries + tail * bytes, entries, first * bytes);
-    memcpy(queue->entries, entries + first * bytes, (count - first) * bytes);
-    queue->count += count;
-}
-
-/* Remove the first entries, of which there are that many. */
-static void copy_out(struct queue *queue, char *entries, uint32_t count)
-{
-    const size_t bytes = queue->entry_bytes;
-    const uint32_t first = smaller(count, queue->capacity - queue->head);
-
-    memcpy(entries, queue->entries + queue->head * bytes, first * bytes);
-    memcpy(entries + first * bytes, queue->entries, (count - first) * bytes);
-    queue->head = count < queue->capacity - queue->head ? queue->head + count : count - first;
-    queue->count -= count;
-}
-
 /* Wake waiting poppers of entries that were pushed, after the lock is released: a thread woken
  * under it would only wait for the lock. */
 static void wake_poppers(struct queue *queue, uint32_t pushed, uint64_t waiters)
@@ -119,8 +94,15 @@ int queue_push_many(struct queue *queue, const void *entries, uint32_t count)
             result = -ECANCELED;
             break;
         }
+        /* Append those for which there is room: up to the end of the array, then from its start. */
         const uint32_t some = smaller(count, queue->capacity - queue->count);
-        copy_in(queue, next, some);
+        const uint32_t end = queue->head + queue->count,
+                       tail = end < queue->capacity ? end : end - queue->capacity;
+        const uint32_t first = smaller(some, queue->capacity - tail);
+        const size_t bytes = queue->entry_bytes;
+        memcpy(queue->entries + tail * bytes, next, first * bytes);
+        memcpy(queue->entries, next + first * bytes, (some - first) * bytes);
+        queue->count += some;
         next += some * queue->entry_bytes;
         count -= some;
         pushed += some;
@@ -149,8 +131,14 @@ static int pop_until(struct queue *queue, void *entries, uint32_t max, uint64_t 
     if (queue->cancelled) {
         popped = -ECANCELED;
     } else {
-        popped = (int)smaller(max, queue->count);
-        copy_out(queue, entries, (uint32_t)popped);
+        const uint32_t some = smaller(max, queue->count),
+                       first = smaller(some, queue->capacity - queue->head);
+        const size_t bytes = queue->entry_bytes;
+        memcpy(entries, queue->entries + queue->head * bytes, first * bytes);
+        memcpy((char *)entries + first * bytes, queue->entries, (some - first) * bytes);
+        queue->head = some < queue->capacity - queue->head ? queue->head + some : some - first;
+        queue->count -= some;
+        popped = (int)some;
         if (popped > 0 && queue->push.waiters > 0)
             pthread_cond_broadcast(&queue->not_full);
         /* One signal may have covered several entries. */

@@ -108,22 +108,6 @@ void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count)
     }
 }
 
-/* Too few values for a Feistel network to reach all orders evenly: a plain shuffle. */
-static void start_table(struct permutation *permutation, uint64_t seed)
-{
-    struct random random = random_start(seed);
-    uint8_t *forward = permutation->forward;
-    const uint32_t count = (uint32_t)permutation->count;
-
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t j = (uint32_t)random_below(&random, i + 1);
-        forward[i] = forward[j];
-        forward[j] = (uint8_t)i;
-    }
-    for (uint32_t i = 0; i < count; i++)
-        permutation->inverse[forward[i]] = (uint8_t)i;
-}
-
 struct permutation permutation_start(uint64_t seed, uint64_t count)
 {
     struct permutation permutation;
@@ -132,7 +116,15 @@ struct permutation permutation_start(uint64_t seed, uint64_t count)
 
     permutation.count = count;
     if (count <= PERMUTATION_TABLE) {
-        start_table(&permutation, hash);
+        /* Too few values for a Feistel network to reach all orders evenly: a plain shuffle. */
+        struct random random = random_start(hash);
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t j = (uint32_t)random_below(&random, i + 1);
+            permutation.forward[i] = permutation.forward[j];
+            permutation.forward[j] = (uint8_t)i;
+        }
+        for (uint32_t i = 0; i < count; i++)
+            permutation.inverse[permutation.forward[i]] = (uint8_t)i;
         return permutation;
     }
     while (bits < 64 && (count - 1) >> bits)

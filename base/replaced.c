@@ -109,50 +109,10 @@ static bool is_same_json(const char *text, size_t bytes, const char *old, size_t
 
 /* ---- all kinds ---- */
 
-/* Return how many bytes of a text say of which kind it is. */
-static size_t kind_bytes(const char *text, size_t bytes)
-{
-    static const char html[] = "<!DOCTYPE html>\n";
-    size_t end = begins(text, bytes, html) ? strlen(html) : 0, commas = 0;
-
-    for (; end < bytes && text[end] != '\n' && text[end] != '\r'; end++)
-        if (text[end] == ',' && ++commas == 2)
-            break;
-    return end;
-}
-
-static bool is_alike(const char *text, size_t bytes, const char *old, size_t old_bytes)
-{
-    const size_t length = kind_bytes(text, bytes);
-
-    if (text[0] == '{' || text[0] == '[')
-        return is_same_json(text, bytes, old, old_bytes);
-    return old_bytes >= length && memcmp(text, old, length) == 0 &&
-           (!memchr(text, ',', length) || old_bytes == length || strchr(",\r\n", old[length]));
-}
-
-/* Pictures are alike by their mark and first byte. Returns 1, 0 or a negative errno. */
-static int is_older_output(int fd, uint64_t file_bytes, const char *text, size_t bytes,
-                           const char *path)
-{
-    const bool is_picture =
-        is_xml(text, bytes) || begins(text, bytes, "\x89PNG") || begins(text, bytes, "%PDF-");
-    char old[BEGIN_BYTES], end[MARK_REACH];
-    const ssize_t count = file_read_at(fd, old, sizeof old, 0, path);
-
-    if (count <= 0 || bytes == 0)
-        return count < 0 ? (int)count : count == 0;
-    if (!is_picture)
-        return is_alike(text, bytes, old, (size_t)count);
-    const ssize_t read = file_read_at(fd, end, sizeof end,
-                                      file_bytes > sizeof end ? file_bytes - sizeof end : 0, path);
-    if (read < 0)
-        return (int)read;
-    return old[0] == text[0] && memmem(end, (size_t)read, MARK, strlen(MARK));
-}
-
 int replaced_check(const char *path, const char *text, size_t bytes)
 {
+    static const char html[] = "<!DOCTYPE html>\n";
+    char old[BEGIN_BYTES], tail[MARK_REACH];
     struct stat status;
 
     if (!file_exists(path))
@@ -160,13 +120,32 @@ int replaced_check(const char *path, const char *text, size_t bytes)
     const int fd = file_open(path, O_RDONLY, &status);
     if (fd < 0)
         return fd;
-    const int is_ours = is_older_output(fd, (uint64_t)status.st_size, text, bytes, path);
+    const uint64_t file_bytes = (uint64_t)status.st_size;
+    const ssize_t count = file_read_at(fd, old, sizeof old, 0, path);
+    const ssize_t tail_count = file_read_at(
+        fd, tail, sizeof tail, file_bytes > sizeof tail ? file_bytes - sizeof tail : 0, path);
     close(fd);
-    return is_ours < 0 ? is_ours
-           : is_ours > 0
-               ? 0
-               : fail(EEXIST,
-                      "%s: file exists and does not begin like an older output of this kind: "
-                      "not replaced; choose another file or remove this one",
-                      path);
+    if (count < 0 || tail_count < 0)
+        return count < 0 ? (int)count : (int)tail_count;
+    bool is_ours = count == 0;
+    if (count == 0 || bytes == 0) {
+        /* an empty file; a text without a beginning is like none */
+    } else if (is_xml(text, bytes) || begins(text, bytes, "\x89PNG") ||
+               begins(text, bytes, "%PDF-")) { /* pictures: by their mark and first byte */
+        is_ours = old[0] == text[0] && memmem(tail, (size_t)tail_count, MARK, strlen(MARK));
+    } else if (text[0] == '{' || text[0] == '[') {
+        is_ours = is_same_json(text, bytes, old, (size_t)count);
+    } else { /* by the first line, up to its second comma */
+        size_t end = begins(text, bytes, html) ? strlen(html) : 0, commas = 0;
+        for (; end < bytes && text[end] != '\n' && text[end] != '\r'; end++)
+            if (text[end] == ',' && ++commas == 2)
+                break;
+        is_ours = (size_t)count >= end && memcmp(text, old, end) == 0 &&
+                  (!memchr(text, ',', end) || (size_t)count == end || strchr(",\r\n", old[end]));
+    }
+    return is_ours ? 0
+                   : fail(EEXIST,
+                          "%s: file exists and does not begin like an older output of this kind: "
+                          "not replaced; choose another file or remove this one",
+                          path);
 }

@@ -52,31 +52,12 @@ uint64_t trace_lost(const struct trace *trace)
     return lost;
 }
 
-/* Times are in us. A span that overlaps others is a pair of events with one id. */
-static void print_span(FILE *stream, const struct trace *trace, const struct trace_span *span,
-                       uint32_t thread, uint64_t id)
-{
-    const struct trace_kind *kind = span->kind;
-    const double from_us = (double)(span->from_ns - trace->start_ns) / 1e3;
-    const double us = (double)(span->to_ns - span->from_ns) / 1e3;
-    char event[160];
-
-    snprintf(event, sizeof event,
-             "\"cat\": \"%s\", \"name\": \"%s\", \"pid\": 1, \"tid\": %u, \"id\": %llu", kind->name,
-             kind->name, thread + 1, (unsigned long long)id);
-    fprintf(stream, ",\n{\"ph\": \"%s\", %s, \"ts\": %.3f, \"dur\": %.3f",
-            kind->overlaps ? "b" : "X", event, from_us, us);
-    for (int i = 0; i < TRACE_FIGURES && kind->figures[i]; i++)
-        fprintf(stream, "%s\"%s\": %lld", i ? ", " : ", \"args\": {", kind->figures[i],
-                (long long)span->figures[i]);
-    fprintf(stream, kind->overlaps ? "}},\n{\"ph\": \"e\", %s, \"ts\": %.3f}" : "}}", event,
-            from_us + us);
-}
-
-/* Perfetto knows these three keys alone, and takes times for ns where the unit is "ns". */
+/* Perfetto knows these three keys alone, and takes times for ns where the unit is "ns". Times of
+ * events are in us. */
 void trace_print(const struct trace *trace, FILE *stream)
 {
-    uint64_t id = 0;
+    unsigned long long id = 0;
+    char event[160];
 
     fprintf(stream,
             "{\"otherData\": {\"iobench\": \"%s\", \"lost\": %llu}, \"displayTimeUnit\": \"ms\", "
@@ -89,8 +70,23 @@ void trace_print(const struct trace *trace, FILE *stream)
                 ",\n{\"ph\": \"M\", \"pid\": 1, \"tid\": %u, \"name\": \"thread_name\", "
                 "\"args\": {\"name\": \"%s\"}}",
                 i + 1, ring->thread);
-        for (uint64_t at = lost_of(ring); at < ring->count; at++)
-            print_span(stream, trace, &ring->spans[at % TRACE_SPANS], i, id++);
+        for (uint64_t at = lost_of(ring); at < ring->count; at++, id++) {
+            const struct trace_span *span = &ring->spans[at % TRACE_SPANS];
+            const struct trace_kind *kind = span->kind;
+            const double from_us = (double)(span->from_ns - trace->start_ns) / 1e3;
+            const double us = (double)(span->to_ns - span->from_ns) / 1e3;
+            /* A span that overlaps others is a pair of events with one id. */
+            snprintf(event, sizeof event,
+                     "\"cat\": \"%s\", \"name\": \"%s\", \"pid\": 1, \"tid\": %u, \"id\": %llu",
+                     kind->name, kind->name, i + 1, id);
+            fprintf(stream, ",\n{\"ph\": \"%s\", %s, \"ts\": %.3f, \"dur\": %.3f",
+                    kind->overlaps ? "b" : "X", event, from_us, us);
+            for (int k = 0; k < TRACE_FIGURES && kind->figures[k]; k++)
+                fprintf(stream, "%s\"%s\": %lld", k ? ", " : ", \"args\": {", kind->figures[k],
+                        (long long)span->figures[k]);
+            fprintf(stream, kind->overlaps ? "}},\n{\"ph\": \"e\", %s, \"ts\": %.3f}" : "}}", event,
+                    from_us + us);
+        }
     }
     fputs("\n]}\n", stream);
 }

@@ -62,27 +62,6 @@ static int run_worker(void *argument)
     return 0;
 }
 
-static void tick(struct workers *workers)
-{
-    if (workers->job->tick)
-        end_with(workers, workers->job->tick(workers->job->context));
-}
-
-static void watch(struct workers *workers)
-{
-    pthread_mutex_lock(&workers->lock);
-    while (workers->running > 0) {
-        if (!workers->woken)
-            thread_condition_wait(&workers->changed, &workers->lock, clock_now_ns() + TICK_NS);
-        workers->woken = false;
-        pthread_mutex_unlock(&workers->lock);
-        tick(workers);
-        pthread_mutex_lock(&workers->lock);
-    }
-    pthread_mutex_unlock(&workers->lock);
-    tick(workers);
-}
-
 int workers_run(const struct workers_job *job, uint64_t count)
 {
     struct workers workers = {.job = job, .lock = PTHREAD_MUTEX_INITIALIZER, .running = count};
@@ -101,7 +80,16 @@ int workers_run(const struct workers_job *job, uint64_t count)
     pthread_mutex_lock(&workers.lock);
     workers.running -= count - started;
     pthread_mutex_unlock(&workers.lock);
-    watch(&workers);
+    for (bool is_over = false; !is_over;) {
+        pthread_mutex_lock(&workers.lock);
+        is_over = workers.running == 0;
+        if (!is_over && !workers.woken)
+            thread_condition_wait(&workers.changed, &workers.lock, clock_now_ns() + TICK_NS);
+        workers.woken = false;
+        pthread_mutex_unlock(&workers.lock);
+        if (job->tick)
+            end_with(&workers, job->tick(job->context));
+    }
     for (uint64_t i = 0; i < started; i++)
         thread_join(&threads[i]);
     free(threads);
