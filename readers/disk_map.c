@@ -64,41 +64,32 @@ int disk_map_add(struct disk_map *map, const struct fiemap_extent *extent,
     return code;
 }
 
-/* Add the extents from `offset` on, at most EXTENTS_AT_ONCE, and advance it. */
-static int add_some(struct disk_map *map, int fd, uint64_t file_bytes, uint32_t flags,
-                    struct fiemap *request, uint64_t *offset, struct disk_limits *limits)
-{
-    int code = 0;
-
-    memset(request, 0, sizeof *request);
-    request->fm_start = *offset;
-    request->fm_length = file_bytes - *offset;
-    request->fm_flags = flags;
-    request->fm_extent_count = EXTENTS_AT_ONCE;
-    if (ioctl(fd, FS_IOC_FIEMAP, request))
-        return errno == EOPNOTSUPP || errno == ENOTTY || errno == EBADR
-                   ? refuse(limits, "its file system does not say where it is on the disk")
-                   : -errno;
-    if (request->fm_mapped_extents == 0 || request->fm_mapped_extents > EXTENTS_AT_ONCE)
-        return refuse(limits, "it has holes: copy it with cp --sparse=never");
-    for (uint32_t i = 0; i < request->fm_mapped_extents && code == 0; i++) {
-        code = disk_map_add(map, &request->fm_extents[i], limits);
-        *offset = request->fm_extents[i].fe_logical + request->fm_extents[i].fe_length;
-    }
-    return code;
-}
-
 int disk_map_read(struct disk_map *map, int fd, uint64_t file_bytes, bool sync,
                   struct disk_limits *limits)
 {
-    struct fiemap *request =
-        memory_zeroed(sizeof *request + EXTENTS_AT_ONCE * sizeof *request->fm_extents);
+    const size_t bytes = sizeof(struct fiemap) + EXTENTS_AT_ONCE * sizeof(struct fiemap_extent);
+    struct fiemap *request = memory_zeroed(bytes);
     uint64_t offset = 0;
     int code = request ? 0 : -ENOMEM;
 
     *map = (struct disk_map){0};
-    while (code == 0 && offset < file_bytes)
-        code = add_some(map, fd, file_bytes, sync ? FIEMAP_FLAG_SYNC : 0, request, &offset, limits);
+    while (code == 0 && offset < file_bytes) {
+        *request = (struct fiemap){.fm_start = offset,
+                                   .fm_length = file_bytes - offset,
+                                   .fm_flags = sync ? FIEMAP_FLAG_SYNC : 0,
+                                   .fm_extent_count = EXTENTS_AT_ONCE};
+        if (ioctl(fd, FS_IOC_FIEMAP, request))
+            code = errno == EOPNOTSUPP || errno == ENOTTY || errno == EBADR
+                       ? refuse(limits, "its file system does not say where it is on the disk")
+                       : -errno;
+        else if (request->fm_mapped_extents == 0 || request->fm_mapped_extents > EXTENTS_AT_ONCE)
+            code = refuse(limits, "it has holes: copy it with cp --sparse=never");
+        for (uint32_t i = 0; code == 0 && i < request->fm_mapped_extents; i++) {
+            const struct fiemap_extent *extent = &request->fm_extents[i];
+            code = disk_map_add(map, extent, limits);
+            offset = extent->fe_logical + extent->fe_length;
+        }
+    }
     free(request);
     if (code)
         disk_map_release(map);

@@ -43,32 +43,6 @@ struct promises {
 static pthread_mutex_t promises_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct promises descriptors = {.left = DESCRIPTORS_LEFT}, maps = {.left = MAPS_LEFT};
 
-static uint64_t descriptor_limit(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit))
-        return 1024;
-    if (limit.rlim_cur < limit.rlim_max) {
-        struct rlimit raised = {.rlim_cur = limit.rlim_max, .rlim_max = limit.rlim_max};
-        if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
-            limit = raised;
-    }
-    return limit.rlim_cur;
-}
-
-static uint64_t map_limit(void)
-{
-    unsigned long long limit = 0;
-    FILE *file = file_stream_kernel("/proc/sys/vm/max_map_count");
-
-    if (file && fscanf(file, "%llu", &limit) != 1)
-        limit = 0;
-    if (file)
-        fclose(file);
-    return limit ? limit : MAPS_USUAL;
-}
-
 static uint32_t promise(struct promises *promises, uint64_t limit, uint64_t wanted)
 {
     pthread_mutex_lock(&promises_lock);
@@ -82,44 +56,17 @@ static uint32_t promise(struct promises *promises, uint64_t limit, uint64_t want
     return (uint32_t)count;
 }
 
-static void take_back(struct promises *promises, uint32_t count)
+/* Find what O_DIRECT requires. The first shard stands for all: a data set is on one file system. */
+static int learn_alignment(struct handles *handles)
 {
-    pthread_mutex_lock(&promises_lock);
-    promises->count -= count;
-    pthread_mutex_unlock(&promises_lock);
-}
-
-/* statx(2): stx_dio_mem_align and stx_dio_offset_align, after stx_mnt_id; both 0 if the file has no
- * O_DIRECT. Older headers lack the names. */
-static int direct_alignment(const char *path, uint32_t *alignment)
-{
+    /* statx(2): stx_dio_mem_align and stx_dio_offset_align, after stx_mnt_id; both 0 if the file
+     * has no O_DIRECT. Older headers lack the names. */
     union {
         struct statx known;
         uint32_t words[64];
     } status = {0};
     enum { DIO_MEM_WORD = 0x98 / 4, DIO_OFFSET_WORD = 0x9c / 4 };
 
-    *alignment = DIRECT_ALIGNMENT;
-    if (statx(AT_FDCWD, path, 0, STATX_DIOALIGN, &status.known))
-        return errno == ENOSYS ? 0 : fail(errno, "%s: %s", path, fail_errno_text(errno));
-    if (!(status.known.stx_mask & STATX_DIOALIGN))
-        return 0;
-    uint32_t memory = status.words[DIO_MEM_WORD], offset = status.words[DIO_OFFSET_WORD];
-    uint32_t larger = memory > offset ? memory : offset;
-    if (offset == 0)
-        return fail(EOPNOTSUPP, "%s: this file does not support O_DIRECT; run without direct",
-                    path);
-    if (larger > HANDLES_ALIGNMENT_MOST || (larger & (larger - 1)))
-        return fail(EOPNOTSUPP,
-                    "%s: O_DIRECT requires an alignment of %u bytes; run without direct", path,
-                    larger);
-    *alignment = larger;
-    return 0;
-}
-
-/* The first shard stands for all: a data set is on one file system. */
-static int learn_alignment(struct handles *handles)
-{
     handles->alignment = 1;
     if (!(handles->flags & HANDLES_DIRECT) || handles->catalog->shard_count == 0)
         return 0;
@@ -130,7 +77,22 @@ static int learn_alignment(struct handles *handles)
     if (fd < 0)
         return fail(fd, "%s: %s", path, fail_errno_text(fd));
     close(fd);
-    return direct_alignment(path, &handles->alignment);
+    handles->alignment = DIRECT_ALIGNMENT;
+    if (statx(AT_FDCWD, path, 0, STATX_DIOALIGN, &status.known))
+        return errno == ENOSYS ? 0 : fail(errno, "%s: %s", path, fail_errno_text(errno));
+    if (!(status.known.stx_mask & STATX_DIOALIGN))
+        return 0;
+    const uint32_t memory = status.words[DIO_MEM_WORD], offset = status.words[DIO_OFFSET_WORD];
+    const uint32_t larger = memory > offset ? memory : offset;
+    if (offset == 0)
+        return fail(EOPNOTSUPP, "%s: this file does not support O_DIRECT; run without direct",
+                    path);
+    if (larger > HANDLES_ALIGNMENT_MOST || (larger & (larger - 1)))
+        return fail(EOPNOTSUPP,
+                    "%s: O_DIRECT requires an alignment of %u bytes; run without direct", path,
+                    larger);
+    handles->alignment = larger;
+    return 0;
 }
 
 int handles_create(struct handles *handles, const struct catalog *catalog, uint32_t flags,
@@ -150,9 +112,24 @@ int handles_create(struct handles *handles, const struct catalog *catalog, uint3
     handles->where = memory_array(catalog->shard_count, sizeof *handles->where);
     if (!handles->where)
         return -ENOMEM;
-    handles->capacity = flags & HANDLES_REMOTE ? (uint32_t)wanted
-                        : flags & HANDLES_MAP  ? promise(&maps, map_limit(), wanted)
-                                               : promise(&descriptors, descriptor_limit(), wanted);
+    if (flags & HANDLES_REMOTE) {
+        handles->capacity = (uint32_t)wanted;
+    } else if (flags & HANDLES_MAP) {
+        char text[32];
+        file_read_begin("/proc/sys/vm/max_map_count", text, sizeof text);
+        const uint64_t map_limit = strtoull(text, NULL, 10);
+        handles->capacity = promise(&maps, map_limit ? map_limit : MAPS_USUAL, wanted);
+    } else {
+        struct rlimit open_limit;
+        if (getrlimit(RLIMIT_NOFILE, &open_limit))
+            open_limit = (struct rlimit){.rlim_cur = 1024, .rlim_max = 1024};
+        if (open_limit.rlim_cur < open_limit.rlim_max) {
+            const struct rlimit raised = {open_limit.rlim_max, open_limit.rlim_max};
+            if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
+                open_limit = raised;
+        }
+        handles->capacity = promise(&descriptors, open_limit.rlim_cur, wanted);
+    }
     handles->promised = flags & HANDLES_REMOTE ? 0 : handles->capacity;
     handles->all = memory_array(handles->capacity, sizeof *handles->all);
     if (!handles->all)
@@ -186,7 +163,9 @@ void handles_destroy(struct handles *handles)
         pthread_mutex_destroy(&handles->all[i].lock);
     free(handles->all);
     free(handles->where);
-    take_back(handles->flags & HANDLES_MAP ? &maps : &descriptors, handles->promised);
+    pthread_mutex_lock(&promises_lock);
+    (handles->flags & HANDLES_MAP ? &maps : &descriptors)->count -= handles->promised;
+    pthread_mutex_unlock(&promises_lock);
     *handles = (struct handles){0};
 }
 
@@ -202,43 +181,31 @@ static void unlink_unused(struct handles *handles, struct handle *handle)
         handles->newest = handle->older;
 }
 
-/* Return a handle for a shard that has none: a fresh one, or the least recently used. */
-static struct handle *recycle(struct handles *handles)
-{
-    struct handle *handle;
-
-    if (handles->used < handles->capacity) {
-        handle = &handles->all[handles->used++];
-        handle->fd = -1;
-        return handle;
-    }
-    if (handles->oldest == (uint32_t)NONE)
-        return NULL;
-    handle = &handles->all[handles->oldest];
-    unlink_unused(handles, handle);
-    handles->where[handle->shard] = 0;
-    close_file(handles, handle);
-    return handle;
-}
-
 struct handle *handles_acquire(struct handles *handles, uint32_t shard)
 {
-    uint32_t index = handles->where[shard];
-    struct handle *handle;
+    const uint32_t index = handles->where[shard];
+    const struct shard *of = &handles->catalog->shards[shard];
+    struct handle *handle = index ? &handles->all[index - 1] : NULL;
 
-    if (index) {
-        handle = &handles->all[index - 1];
-        if (handle->users == 0)
+    if (handle && handle->users == 0)
+        unlink_unused(handles, handle);
+    if (!handle) { /* a fresh one, or the least recently used */
+        if (handles->used < handles->capacity) {
+            handle = &handles->all[handles->used++];
+            handle->fd = -1;
+        } else if (handles->oldest != (uint32_t)NONE) {
+            handle = &handles->all[handles->oldest];
             unlink_unused(handles, handle);
-    } else {
-        handle = recycle(handles);
-        if (!handle)
+            handles->where[handle->shard] = 0;
+            close_file(handles, handle);
+        } else {
             return NULL;
+        }
         handle->shard = shard;
-        handle->path = handles->catalog->shards[shard].path;
-        handle->bytes = handles->catalog->shards[shard].bytes;
-        handle->mtime_ns = handles->catalog->shards[shard].mtime_ns;
-        handle->shard_flags = handles->catalog->shards[shard].flags;
+        handle->path = of->path;
+        handle->bytes = of->bytes;
+        handle->mtime_ns = of->mtime_ns;
+        handle->shard_flags = of->flags;
         handles->where[shard] = (uint32_t)(handle - handles->all) + 1;
     }
     handle->users++;
@@ -280,48 +247,32 @@ static int check_file(struct handle *handle)
     return 0;
 }
 
-/* A mapped file needs no descriptor. */
-static int map_file(const struct handles *handles, struct handle *handle)
-{
-    uint64_t bytes = handle->bytes;
-
-    if (bytes > 0) {
-        void *map = mmap(NULL, bytes, PROT_READ, MAP_SHARED, handle->fd, 0);
-        if (map == MAP_FAILED)
-            return -errno;
-        if (handles->flags & HANDLES_RANDOM)
-            madvise(map, bytes, MADV_RANDOM);
-        handle->map = map;
-        handle->map_bytes = bytes;
-    }
-    close(handle->fd);
-    handle->fd = -1;
-    return 0;
-}
-
 int handles_open_flags(const struct handles *handles)
 {
     return O_RDONLY | FILE_SAFE_FLAGS | (handles->flags & HANDLES_DIRECT ? O_DIRECT : 0);
 }
 
-static int prepare_file(const struct handles *handles, struct handle *handle)
-{
-    int code = check_file(handle);
-
-    if (code == 0) /* a regular file: reads may block again */
-        code =
-            file_set_flags(handle->fd, (handles_open_flags(handles) & ~O_NONBLOCK) | FILE_NOATIME);
-    if (code)
-        return code;
-    if (handles->flags & HANDLES_RANDOM)
-        posix_fadvise(handle->fd, 0, 0, POSIX_FADV_RANDOM);
-    return handles->flags & HANDLES_MAP ? map_file(handles, handle) : 0;
-}
-
 int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
 {
     handle->fd = fd;
-    int code = prepare_file(handles, handle);
+    int code = check_file(handle);
+    if (code == 0) /* a regular file: reads may block again */
+        code = file_set_flags(fd, (handles_open_flags(handles) & ~O_NONBLOCK) | FILE_NOATIME);
+    if (code == 0 && handles->flags & HANDLES_RANDOM)
+        posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+    if (code == 0 && handles->flags & HANDLES_MAP) {
+        void *map = handle->bytes ? mmap(NULL, handle->bytes, PROT_READ, MAP_SHARED, fd, 0) : NULL;
+        if (map == MAP_FAILED) {
+            code = -errno;
+        } else {
+            if (map && handles->flags & HANDLES_RANDOM)
+                madvise(map, handle->bytes, MADV_RANDOM);
+            handle->map = map;
+            handle->map_bytes = map ? handle->bytes : 0;
+            close(fd); /* a mapped file needs no descriptor */
+            handle->fd = -1;
+        }
+    }
     if (code) {
         close_file(handles, handle);
         return code;

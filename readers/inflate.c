@@ -60,41 +60,32 @@ static void forget_stream(void *unused, struct handle *handle)
     handle->remote = NULL;
 }
 
-/* Provide a stream at or before the requested offset; the file must be the indexed one. */
-static int prepare_stream(struct handle *handle, uint64_t offset)
-{
-    struct store_status now;
-    const char *path = handle->path;
-    int code = 0;
-
-    if (handle->remote && inflate_stream_offset(handle->remote) <= offset)
-        return 0;
-    if (store_stat(path, &now) || now.bytes != handle->bytes || now.mtime_ns != handle->mtime_ns)
-        return -ESTALE;
-    if (handle->remote)
-        return inflate_reopen(handle->remote, path, handle->shard_flags);
-    handle->remote = inflate_open(path, handle->shard_flags, &code);
-    return code;
-}
-
-static int64_t read_stream(struct inflate *stream, const struct io_task *task)
-{
-    uint64_t skip = task->offset - inflate_stream_offset(stream);
-    int64_t got = inflate_read(stream, NULL, skip);
-
-    if (got < 0)
-        return got;
-    return (uint64_t)got < skip ? 0 : inflate_read(stream, task->buffer, task->bytes);
-}
-
 static void inflate_task(struct io_task *task)
 {
-    int64_t got = prepare_stream(task->handle, task->offset);
+    struct handle *handle = task->handle;
+    struct store_status now;
+    int code = 0;
 
-    if (got == 0)
-        got = read_stream(task->handle->remote, task);
+    /* Provide a stream at or before the offset; the file must be the indexed one. */
+    if (!handle->remote || inflate_stream_offset(handle->remote) > task->offset) {
+        if (store_stat(handle->path, &now) || now.bytes != handle->bytes ||
+            now.mtime_ns != handle->mtime_ns)
+            code = -ESTALE;
+        else if (handle->remote)
+            code = inflate_reopen(handle->remote, handle->path, handle->shard_flags);
+        else
+            handle->remote = inflate_open(handle->path, handle->shard_flags, &code);
+    }
+    int64_t got = code;
+    if (code == 0) {
+        const uint64_t skip = task->offset - inflate_stream_offset(handle->remote);
+        got = inflate_read(handle->remote, NULL, skip);
+        if (got >= 0)
+            got =
+                (uint64_t)got < skip ? 0 : inflate_read(handle->remote, task->buffer, task->bytes);
+    }
     if (got < 0)
-        forget_stream(NULL, task->handle); /* its position is unknown */
+        forget_stream(NULL, handle); /* its position is unknown */
     task->data = task->buffer;
     task->result = got >= 0 && got < task->needed ? -ESTALE : (int)got;
 }

@@ -81,18 +81,6 @@ static struct io_task *list_pop(struct task_list *list)
     return task;
 }
 
-/* Under the lock. A thread with more to do delays the wake-up, but not for long. */
-static void wake_reaper(struct io_pool *pool, const struct inbox *inbox)
-{
-    if (!pool->reaper_waits)
-        return;
-    uint64_t now_ns = clock_now_ns();
-    if (inbox->waiting.first && now_ns - pool->woken_ns < SOON_NS)
-        return;
-    pool->woken_ns = now_ns;
-    pthread_cond_signal(&pool->finished);
-}
-
 static int io_pool_thread(void *argument)
 {
     struct io_worker *worker = argument;
@@ -115,21 +103,37 @@ static int io_pool_thread(void *argument)
         pthread_mutex_lock(&pool->lock);
         task->running = false;
         list_push(&pool->done, task);
-        wake_reaper(pool, worker->inbox);
+        if (!pool->reaper_waits)
+            continue;
+        /* A thread with more to do delays the wake-up, but not for long. */
+        const uint64_t now_ns = clock_now_ns();
+        if (worker->inbox->waiting.first && now_ns - pool->woken_ns < SOON_NS)
+            continue;
+        pool->woken_ns = now_ns;
+        pthread_cond_signal(&pool->finished);
     }
     pthread_mutex_unlock(&pool->lock);
     return 0;
 }
 
-static int prepare(struct io_pool *pool, const struct io_pool_settings *settings)
+int io_pool_create(struct io_pool **created, const struct io_pool_settings *settings,
+                   uint32_t *alignment)
 {
     const struct reader_config *config = settings->config;
+    const uint32_t depth = config->depth;
+    struct io_pool *pool = memory_zeroed(sizeof *pool);
 
+    *created = pool;
+    if (!pool)
+        return -ENOMEM;
+    pool->thread_count = settings->threads && settings->threads < depth ? settings->threads : depth;
+    pool->inbox_count = settings->in_order ? pool->thread_count : 1;
     pthread_mutex_init(&pool->lock, NULL);
     thread_condition_init(&pool->finished);
-    int code = handles_create(&pool->handles, config->catalog, settings->flags | HANDLES_SHARED,
-                              settings->handles_most ? settings->handles_most : config->depth,
-                              settings->files);
+    int code =
+        handles_create(&pool->handles, config->catalog, settings->flags | HANDLES_SHARED,
+                       settings->handles_most ? settings->handles_most : depth, settings->files);
+    *alignment = pool->handles.alignment;
     if (code)
         return code;
     pool->handles.forget = settings->forget;
@@ -137,40 +141,24 @@ static int prepare(struct io_pool *pool, const struct io_pool_settings *settings
     pool->at_once = settings->at_once;
     pool->state = settings->state;
     pool->timeout_ns = config->timeout_ns;
-    pool->task_count = config->depth;
-    pool->tasks = memory_array(config->depth, sizeof *pool->tasks);
+    pool->task_count = depth;
+    pool->tasks = memory_array(depth, sizeof *pool->tasks);
     pool->workers = memory_array(pool->thread_count, sizeof *pool->workers);
     pool->inboxes = memory_array(pool->inbox_count, sizeof *pool->inboxes);
     if (!pool->tasks || !pool->workers || !pool->inboxes)
         return -ENOMEM;
     for (uint32_t i = 0; i < pool->inbox_count; i++)
         pthread_cond_init(&pool->inboxes[i].more, NULL);
-    for (uint32_t i = config->depth; i-- > 0;) {
+    for (uint32_t i = depth; i-- > 0;) {
         pool->tasks[i].next = pool->free_tasks;
         pool->free_tasks = &pool->tasks[i];
     }
-    return 0;
-}
-
-int io_pool_create(struct io_pool **created, const struct io_pool_settings *settings,
-                   uint32_t *alignment)
-{
-    struct io_pool *pool = memory_zeroed(sizeof *pool);
-    uint32_t depth = settings->config->depth;
-
-    *created = pool;
-    if (!pool)
-        return -ENOMEM;
-    pool->thread_count = settings->threads && settings->threads < depth ? settings->threads : depth;
-    pool->inbox_count = settings->in_order ? pool->thread_count : 1;
-    int code = prepare(pool, settings);
     for (uint32_t i = 0; code == 0 && i < pool->thread_count; i++) {
         struct io_worker *worker = &pool->workers[i];
         worker->pool = pool;
         worker->inbox = &pool->inboxes[i % pool->inbox_count];
         code = thread_start(&worker->thread, "read", io_pool_thread, worker);
     }
-    *alignment = pool->handles.alignment;
     return code;
 }
 
@@ -207,14 +195,9 @@ void io_pool_destroy(struct io_pool *pool)
     free(pool);
 }
 
-static struct io_pool *pool_of(void *state)
-{
-    return *(struct io_pool **)state;
-}
-
 int io_pool_submit(void *state, struct read_request *request)
 {
-    struct io_pool *pool = pool_of(state);
+    struct io_pool *pool = *(struct io_pool **)state;
     struct io_task *task = pool->free_tasks;
 
     if (!task && pool->abandoned == pool->task_count)
@@ -280,33 +263,27 @@ static uint32_t take_done(struct io_pool *pool, struct read_request **done, uint
     return count;
 }
 
-/* Under the lock. A late task that waits for a thread is simply removed. */
-static uint32_t take_back(struct io_pool *pool, struct task_list *waiting, uint64_t now_ns,
-                          struct read_request **done, uint32_t max)
-{
-    uint32_t count = 0;
-
-    while (count < max && waiting->first && now_ns - waiting->first->submit_ns > pool->timeout_ns) {
-        struct io_task *task = list_pop(waiting);
-        task->request->result = -ETIMEDOUT;
-        done[count++] = task->request;
-        handles_release(&pool->handles, task->handle);
-        free_task(pool, task);
-    }
-    return count;
-}
-
-/* Under the lock. A late task that a thread is running is abandoned, its buffer held. */
+/* Under the lock. A late task that waits for a thread is simply removed; one that a thread is
+ * running is abandoned, its buffer held. */
 static uint32_t take_late(struct io_pool *pool, struct read_request **done, uint32_t max)
 {
-    uint64_t now_ns = clock_now_ns();
+    const uint64_t now_ns = clock_now_ns();
     uint32_t count = 0;
 
     if (!pool->timeout_ns || now_ns < pool->look_ns)
         return 0;
     pool->look_ns = now_ns + pool->timeout_ns / LOOKS_PER_TIMEOUT;
-    for (uint32_t i = 0; i < pool->inbox_count; i++)
-        count += take_back(pool, &pool->inboxes[i].waiting, now_ns, done + count, max - count);
+    for (uint32_t i = 0; i < pool->inbox_count; i++) {
+        struct task_list *waiting = &pool->inboxes[i].waiting;
+        while (count < max && waiting->first &&
+               now_ns - waiting->first->submit_ns > pool->timeout_ns) {
+            struct io_task *task = list_pop(waiting);
+            task->request->result = -ETIMEDOUT;
+            done[count++] = task->request;
+            handles_release(&pool->handles, task->handle);
+            free_task(pool, task);
+        }
+    }
     for (uint32_t i = 0; i < pool->task_count && count < max; i++) {
         struct io_task *task = &pool->tasks[i];
         if (!task->running || task->abandoned || now_ns - task->submit_ns <= pool->timeout_ns)
@@ -320,49 +297,35 @@ static uint32_t take_late(struct io_pool *pool, struct read_request **done, uint
     return count;
 }
 
-/* Under the lock. */
-static void wake_threads(struct io_pool *pool)
-{
-    for (uint32_t i = 0; i < pool->inbox_count; i++) {
-        struct inbox *inbox = &pool->inboxes[i];
-        uint32_t threads = pool->thread_count / pool->inbox_count;
-        uint32_t count = inbox->fresh < threads ? inbox->fresh : threads;
-        for (inbox->fresh = 0; count > 0; count--)
-            pthread_cond_signal(&inbox->more);
-    }
-}
-
-/* Wait until a task is done, until_ns, or the next check for late tasks, but not long: a thread
- * that now hangs may have delayed the wake-up for its previous task. */
-static void wait_for_done(struct io_pool *pool, uint64_t until_ns)
-{
-    uint64_t most_ns = clock_now_ns() + WAIT_MOST_NS;
-
-    if (most_ns < until_ns)
-        until_ns = most_ns;
-    if (pool->timeout_ns && pool->look_ns < until_ns)
-        until_ns = pool->look_ns;
-    pool->reaper_waits = true;
-    thread_condition_wait(&pool->finished, &pool->lock, until_ns);
-    pool->reaper_waits = false;
-}
-
 int io_pool_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
-    struct io_pool *pool = pool_of(state);
-    uint64_t until_ns = wait_ns ? clock_now_ns() + wait_ns : 0;
+    struct io_pool *pool = *(struct io_pool **)state;
+    uint64_t until_ns = wait_ns ? clock_now_ns() + wait_ns : 0, now_ns;
     uint32_t count;
 
     if (until_ns < wait_ns)
         until_ns = UINT64_MAX / 2;
     pthread_mutex_lock(&pool->lock);
-    wake_threads(pool);
+    for (uint32_t i = 0; i < pool->inbox_count; i++) { /* wake threads for what was submitted */
+        struct inbox *inbox = &pool->inboxes[i];
+        const uint32_t threads = pool->thread_count / pool->inbox_count;
+        uint32_t woken = inbox->fresh < threads ? inbox->fresh : threads;
+        for (inbox->fresh = 0; woken > 0; woken--)
+            pthread_cond_signal(&inbox->more);
+    }
     for (;;) {
         count = take_done(pool, done, max);
         count += take_late(pool, done + count, max - count);
-        if (count || pool->woken || clock_now_ns() >= until_ns)
+        if (count || pool->woken || (now_ns = clock_now_ns()) >= until_ns)
             break;
-        wait_for_done(pool, until_ns);
+        /* Until a task is done, until_ns, or the next check for late tasks, but not long: a thread
+         * that now hangs may have delayed the wake-up for its previous task. */
+        uint64_t next_ns = now_ns + WAIT_MOST_NS < until_ns ? now_ns + WAIT_MOST_NS : until_ns;
+        if (pool->timeout_ns && pool->look_ns < next_ns)
+            next_ns = pool->look_ns;
+        pool->reaper_waits = true;
+        thread_condition_wait(&pool->finished, &pool->lock, next_ns);
+        pool->reaper_waits = false;
     }
     pool->woken = false;
     pthread_mutex_unlock(&pool->lock);
@@ -371,7 +334,7 @@ int io_pool_reap(void *state, struct read_request **done, uint32_t max, uint64_t
 
 void io_pool_release(void *state, struct read_request *request)
 {
-    struct io_pool *pool = pool_of(state);
+    struct io_pool *pool = *(struct io_pool **)state;
 
     pthread_mutex_lock(&pool->lock);
     handles_release(&pool->handles, request->mapping);
@@ -380,7 +343,7 @@ void io_pool_release(void *state, struct read_request *request)
 
 void io_pool_wake(void *state)
 {
-    struct io_pool *pool = pool_of(state);
+    struct io_pool *pool = *(struct io_pool **)state;
 
     pthread_mutex_lock(&pool->lock);
     pool->woken = true;

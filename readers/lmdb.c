@@ -61,60 +61,31 @@ static int fail_lmdb(const struct shard *shard, const char *what, int code)
     return fail(code > 0 ? code : EBADMSG, "%s: %s: %s", shard->path, what, mdb_strerror(code));
 }
 
-/* liblmdb must not see a file that the page walk has not checked: it gets the checked descriptor,
- * not the name. */
-static int open_unchanged(const struct shard *shard)
-{
-    struct stat now;
-    int fd = file_open(shard->path, O_RDONLY, &now);
-
-    if (fd >= 0 && ((uint64_t)now.st_size != shard->bytes ||
-                    store_time_ns((uint64_t)now.st_mtim.tv_sec, (uint64_t)now.st_mtim.tv_nsec) !=
-                        shard->mtime_ns)) {
-        close(fd);
-        return fail(ESTALE, "%s: changed since it was indexed", shard->path);
-    }
-    return fd;
-}
-
-/* mdb_env_info() does not return the mapping's address. Derive it from the first value, which is
- * the shard's first record, whose offset the catalog knows; layout counts those before it. */
-static int find_base(struct database *database, const struct shard *shard,
-                     const struct extent *first)
-{
-    MDB_cursor *cursor = NULL;
-    MDB_val key, value;
-    MDB_dbi main_database;
-    int code = mdb_dbi_open(database->transaction, NULL, 0, &main_database);
-
-    if (code == 0)
-        code = mdb_cursor_open(database->transaction, main_database, &cursor);
-    if (code)
-        return fail_lmdb(shard, "cannot open the database", code);
-    for (uint64_t left = shard->layout + 1; code == 0 && left > 0;) {
-        code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
-        left -= code == 0 && lmdb_key_is_sample(key.mv_data, key.mv_size);
-    }
-    mdb_cursor_close(cursor);
-    if (code)
-        return fail_lmdb(shard, "cannot find the first value", code);
-    uintptr_t place = (uintptr_t)value.mv_data - first->offset;
-    if (value.mv_size != first->bytes || place % (uintptr_t)sysconf(_SC_PAGESIZE))
-        return fail(ESTALE, "%s: the first value is not where the index says", shard->path);
-    database->base = (const uint8_t *)value.mv_data - first->offset;
-    return 0;
-}
-
+/* Under the fault guard: a file truncated meanwhile is an error, not a SIGBUS. */
 static int open_mapped(struct database *database, const struct catalog *catalog,
                        const struct shard *shard, unsigned flags)
 {
+    const struct extent *first =
+        shard->record_count ? catalog_extent(catalog, shard->first_record) : NULL;
+    MDB_cursor *cursor = NULL;
+    MDB_val key, value;
+    MDB_dbi main_database;
     MDB_envinfo now;
     MDB_stat pages;
+    struct stat status;
     char path[32];
-    int fd = open_unchanged(shard);
 
+    /* liblmdb must not see a file that the page walk has not checked: it gets the checked
+     * descriptor, not the name. */
+    int fd = file_open(shard->path, O_RDONLY, &status);
     if (fd < 0)
         return fd;
+    if ((uint64_t)status.st_size != shard->bytes ||
+        store_time_ns((uint64_t)status.st_mtim.tv_sec, (uint64_t)status.st_mtim.tv_nsec) !=
+            shard->mtime_ns) {
+        close(fd);
+        return fail(ESTALE, "%s: changed since it was indexed", shard->path);
+    }
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     int code = mdb_env_create(&database->environment);
     if (code == 0)
@@ -132,19 +103,28 @@ static int open_mapped(struct database *database, const struct catalog *catalog,
     code = mdb_txn_begin(database->environment, NULL, MDB_RDONLY, &database->transaction);
     if (code)
         return fail_lmdb(shard, "cannot begin a read transaction", code);
-    return shard->record_count
-               ? find_base(database, shard, catalog_extent(catalog, shard->first_record))
-               : 0;
-}
-
-/* A file truncated meanwhile is an error, not a SIGBUS. */
-static int open_database(struct database *database, const struct catalog *catalog,
-                         const struct shard *shard, unsigned flags)
-{
-    fault_guard_begin();
-    int code = open_mapped(database, catalog, shard, flags);
-    return fault_guard_end(NULL, 0) ? code
-                                    : fail(ESTALE, "%s: %s", shard->path, fault_guard_reason);
+    if (!first)
+        return 0;
+    /* mdb_env_info() does not return the mapping's address. Derive it from the first value, which
+     * is the shard's first record, whose offset the catalog knows; layout counts those before it.
+     */
+    code = mdb_dbi_open(database->transaction, NULL, 0, &main_database);
+    if (code == 0)
+        code = mdb_cursor_open(database->transaction, main_database, &cursor);
+    if (code)
+        return fail_lmdb(shard, "cannot open the database", code);
+    for (uint64_t left = shard->layout + 1; code == 0 && left > 0;) {
+        code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        left -= code == 0 && lmdb_key_is_sample(key.mv_data, key.mv_size);
+    }
+    mdb_cursor_close(cursor);
+    if (code)
+        return fail_lmdb(shard, "cannot find the first value", code);
+    uintptr_t place = (uintptr_t)value.mv_data - first->offset;
+    if (value.mv_size != first->bytes || place % (uintptr_t)sysconf(_SC_PAGESIZE))
+        return fail(ESTALE, "%s: the first value is not where the index says", shard->path);
+    database->base = (const uint8_t *)value.mv_data - first->offset;
+    return 0;
 }
 
 /* Uses a second descriptor: liblmdb does not expose its own. */
@@ -188,9 +168,13 @@ static int lmdb_open(void *state, const void *chosen, const struct reader_config
     lmdb->databases = memory_array(catalog->shard_count, sizeof *lmdb->databases);
     if (!lmdb->databases)
         return -ENOMEM;
-    for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
-        code = open_database(&lmdb->databases[i], catalog, &catalog->shards[i],
-                             settings->readahead ? 0 : MDB_NORDAHEAD);
+    for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++) {
+        fault_guard_begin();
+        code = open_mapped(&lmdb->databases[i], catalog, &catalog->shards[i],
+                           settings->readahead ? 0 : MDB_NORDAHEAD);
+        if (!fault_guard_end(NULL, 0))
+            code = fail(ESTALE, "%s: %s", catalog->shards[i].path, fault_guard_reason);
+    }
     if (code == 0)
         code = io_pool_create(&lmdb->pool, &pool_settings, &traits->alignment);
     if (code)

@@ -64,53 +64,11 @@ static struct nvme_reader *reader_with(const struct uring *uring)
 
 /* ---- files ---- */
 
-static struct disk_limits limits_of(const struct nvme_reader *reader)
-{
-    return (struct disk_limits){.disk_bytes = reader->disk.bytes,
-                                .block_bytes = reader->disk.lba_bytes};
-}
-
-static const char *refused_place(const struct nvme_reader *reader, int fd)
-{
-    struct fsxattr attributes;
-    struct statfs system;
-    struct stat status;
-    int flags;
-
-    if (fstat(fd, &status) || status.st_dev != reader->device)
-        return "it is on another file system than the first file";
-    if (fstatfs(fd, &system) || (system.f_type != EXT4_MAGIC && system.f_type != XFS_MAGIC))
-        return "the reader nvme knows where files are on ext4 and XFS only";
-    if (ioctl(fd, FS_IOC_FSGETXATTR, &attributes) == 0 && attributes.fsx_xflags & FS_XFLAG_REALTIME)
-        return "it is on the realtime device of XFS";
-    if (ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_JOURNAL_DATA_FL)
-        return "its data is written to the journal first (chattr -j)";
-    return NULL;
-}
-
-static int map_file(struct nvme_reader *reader, struct handle *handle, const char **why)
-{
-    struct disk_limits limits = limits_of(reader);
-
-    *why = refused_place(reader, handle->fd);
-    if (*why)
-        return -EOPNOTSUPP;
-    struct nvme_file *file = memory_zeroed(sizeof *file);
-    int code = file ? disk_map_read(&file->map, handle->fd, handle->bytes, true, &limits) : -ENOMEM;
-    *why = limits.why;
-    if (code) {
-        free(file);
-        return code;
-    }
-    file->checked_ns = handle->checked_ns;
-    handle->remote = file;
-    return 0;
-}
-
 static bool has_moved(const struct nvme_reader *reader, const struct handle *handle)
 {
     const struct nvme_file *file = handle->remote;
-    struct disk_limits limits = limits_of(reader);
+    struct disk_limits limits = {.disk_bytes = reader->disk.bytes,
+                                 .block_bytes = reader->disk.lba_bytes};
     struct disk_map now;
 
     const bool same = disk_map_read(&now, handle->fd, handle->bytes, false, &limits) == 0 &&
@@ -121,18 +79,48 @@ static bool has_moved(const struct nvme_reader *reader, const struct handle *han
 
 static int nvme_check_file(struct uring *uring, struct handle *handle, const char **why)
 {
+    const struct nvme_reader *reader = reader_with(uring);
+    struct disk_limits limits = {.disk_bytes = reader->disk.bytes,
+                                 .block_bytes = reader->disk.lba_bytes};
     struct nvme_file *file = handle->remote;
+    struct fsxattr attributes;
+    struct statfs system;
+    struct stat status;
+    int flags;
 
-    if (!file)
-        return map_file(reader_with(uring), handle, why);
-    if (file->checked_ns == handle->checked_ns)
+    if (file && file->checked_ns == handle->checked_ns)
         return 0;
-    if (!has_moved(reader_with(uring), handle)) {
+    if (file && has_moved(reader, handle)) {
+        *why = "the file system moved it on the disk while it was read";
+        return -ESTALE;
+    }
+    if (file) {
         file->checked_ns = handle->checked_ns;
         return 0;
     }
-    *why = "the file system moved it on the disk while it was read";
-    return -ESTALE;
+    *why = NULL;
+    if (fstat(handle->fd, &status) || status.st_dev != reader->device)
+        *why = "it is on another file system than the first file";
+    else if (fstatfs(handle->fd, &system) ||
+             (system.f_type != EXT4_MAGIC && system.f_type != XFS_MAGIC))
+        *why = "the reader nvme knows where files are on ext4 and XFS only";
+    else if (ioctl(handle->fd, FS_IOC_FSGETXATTR, &attributes) == 0 &&
+             attributes.fsx_xflags & FS_XFLAG_REALTIME)
+        *why = "it is on the realtime device of XFS";
+    else if (ioctl(handle->fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_JOURNAL_DATA_FL)
+        *why = "its data is written to the journal first (chattr -j)";
+    if (*why)
+        return -EOPNOTSUPP;
+    file = memory_zeroed(sizeof *file);
+    int code = file ? disk_map_read(&file->map, handle->fd, handle->bytes, true, &limits) : -ENOMEM;
+    *why = limits.why;
+    if (code) {
+        free(file);
+        return code;
+    }
+    file->checked_ns = handle->checked_ns;
+    handle->remote = file;
+    return 0;
 }
 
 /* The handle is about to be closed. */
@@ -246,37 +234,20 @@ static int compare_block(struct nvme_reader *reader, struct handle *handle, uint
     return 0;
 }
 
-static int try_command(struct nvme_reader *reader)
+static int nvme_open(void *state, const void *chosen, const struct reader_config *config,
+                     struct reader_traits *traits)
 {
-    struct uring *uring = &reader->uring;
-    const struct catalog *catalog = uring->config->catalog;
-    uint8_t *memory = aligned_alloc(4096, (size_t)2 * HANDLES_ALIGNMENT_MOST);
-    const char *why = NULL;
-    uint32_t shard = 0;
-
-    while (shard < catalog->shard_count && catalog->shards[shard].bytes == 0)
-        shard++;
-    struct handle *handle =
-        shard < catalog->shard_count ? handles_acquire(&uring->handles, shard) : NULL;
-    int code = memory ? 0 : fail(ENOMEM, "out of memory");
-    if (code == 0 && handle) {
-        code = handle_open(&uring->handles, handle);
-        if (code == 0)
-            code = nvme_check_file(uring, handle, &why);
-        code = code == 0 ? compare_block(reader, handle, memory)
-                         : fail(code, "%s: %s", handle->path, why ? why : fail_errno_text(code));
-    }
-    if (handle)
-        handles_release(&uring->handles, handle);
-    free(memory);
-    return code;
-}
-
-static int find_disk(struct nvme_reader *reader, const struct catalog *catalog)
-{
+    const bool poll = ((const struct nvme_settings *)chosen)->poll;
+    const struct catalog *catalog = config->catalog;
     const char *path = catalog->shard_count ? catalog->shards[0].path : catalog->root;
+    struct nvme_reader *reader = state;
+    struct uring *uring = &reader->uring;
+    const char *why = NULL;
     struct stat status;
+    uint32_t shard = 0;
+    char most[32];
 
+    reader->fd = uring->waker.fd = -1;
     if (stat(path, &status))
         return fail(errno, "%s: %s", path, fail_errno_text(errno));
     reader->device = status.st_dev;
@@ -284,20 +255,23 @@ static int find_disk(struct nvme_reader *reader, const struct catalog *catalog)
     if (code)
         return code;
     reader->fd = nvme_disk_open(&reader->disk);
-    return reader->fd < 0 ? reader->fd : 0;
-}
-
-static int make_ring(struct nvme_reader *reader, bool poll)
-{
-    struct uring *uring = &reader->uring;
-    const unsigned wanted = SETUP_SQE128 | SETUP_CQE32 | (poll ? IORING_SETUP_IOPOLL : 0U);
-
+    code =
+        reader->fd < 0 ? reader->fd : uring_begin(uring, config, HANDLES_DIRECT | HANDLES_RANDOM);
+    if (code)
+        return code;
+    uring->handles.forget = forget_file;
+    uring->handles.owner = reader;
+    traits->batches = true;
+    traits->alignment = uring->handles.alignment > reader->disk.lba_bytes ? uring->handles.alignment
+                                                                          : reader->disk.lba_bytes;
     if (poll && !reader->disk.polls)
         return fail(ENOTSUP,
                     "nvme:poll=yes: %s has no polled queues: nvme.poll_queues=N on the kernel's "
                     "command line",
                     reader->disk.name);
-    int code = uring_make_ring(&uring->ring, 4 * uring->config->depth, wanted, &uring->setup_flags);
+    code = uring_make_ring(&uring->ring, 4 * config->depth,
+                           SETUP_SQE128 | SETUP_CQE32 | (poll ? IORING_SETUP_IOPOLL : 0U),
+                           &uring->setup_flags);
     if (code)
         return fail(code, "io_uring for NVMe commands (Linux 5.19) %s: %s",
                     uring_refusal_text(code), fail_errno_text(code));
@@ -307,37 +281,29 @@ static int make_ring(struct nvme_reader *reader, bool poll)
     reader->is_registered = io_uring_register_files(&uring->ring, &reader->fd, 1) == 0;
     if (reader->is_registered)
         uring->read_flags = IOSQE_FIXED_FILE;
-    return 0;
-}
-
-static int nvme_open(void *state, const void *chosen, const struct reader_config *config,
-                     struct reader_traits *traits)
-{
-    const struct nvme_settings *settings = chosen;
-    struct nvme_reader *reader = state;
-    struct uring *uring = &reader->uring;
-    char most[32];
-
-    reader->fd = uring->waker.fd = -1;
-    int code = find_disk(reader, config->catalog);
-    if (code == 0)
-        code = uring_begin(uring, config, HANDLES_DIRECT | HANDLES_RANDOM);
+    while (shard < catalog->shard_count && catalog->shards[shard].bytes == 0)
+        shard++;
+    struct handle *handle =
+        shard < catalog->shard_count ? handles_acquire(&uring->handles, shard) : NULL;
+    uint8_t *memory = aligned_alloc(4096, (size_t)2 * HANDLES_ALIGNMENT_MOST);
+    if (!memory)
+        code = fail(ENOMEM, "out of memory");
+    if (code == 0 && handle) { /* try a command */
+        code = handle_open(&uring->handles, handle);
+        if (code == 0)
+            code = nvme_check_file(uring, handle, &why);
+        code = code == 0 ? compare_block(reader, handle, memory)
+                         : fail(code, "%s: %s", handle->path, why ? why : fail_errno_text(code));
+    }
+    if (handle)
+        handles_release(&uring->handles, handle);
+    free(memory);
     if (code)
         return code;
-    uring->handles.forget = forget_file;
-    uring->handles.owner = reader;
-    traits->batches = true;
-    traits->alignment = uring->handles.alignment > reader->disk.lba_bytes ? uring->handles.alignment
-                                                                          : reader->disk.lba_bytes;
-    code = make_ring(reader, settings->poll);
-    if (code == 0)
-        code = try_command(reader);
-    if (code)
-        return code;
-    snprintf(
-        traits->engine, sizeof traits->engine, "NVMe passthrough to %s%s%s, commands of at most %s",
-        reader->disk.name, uring->setup_flags & SETUP_DEFER_TASKRUN ? ", deferred completions" : "",
-        settings->poll ? ", IOPOLL" : "", bytes_text(reader->disk.most_bytes, most, sizeof most));
+    snprintf(traits->engine, sizeof traits->engine,
+             "NVMe passthrough to %s%s%s, commands of at most %s", reader->disk.name,
+             uring->setup_flags & SETUP_DEFER_TASKRUN ? ", deferred completions" : "",
+             poll ? ", IOPOLL" : "", bytes_text(reader->disk.most_bytes, most, sizeof most));
     return uring_create_tables(uring);
 }
 

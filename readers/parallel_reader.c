@@ -35,57 +35,46 @@ struct parallel {
     struct io_thread *threads;
 };
 
-/* Submit requests from the inbox until the reader is full. group[*at .. *count) have been popped
- * but not submitted. */
-static int submit_group(struct io_thread *io, struct read_request **group, uint32_t *at,
-                        uint32_t *count)
-{
-    if (*at == *count) {
-        int popped = queue_pop_many(io->inbox, group, GROUP, io->reader.in_flight == 0);
-        if (popped <= 0)
-            return popped;
-        *at = 0;
-        *count = (uint32_t)popped;
-    }
-    while (*at < *count) {
-        int code = reader_pass_submit(&io->reader, group[*at]);
-        if (code == -EAGAIN)
-            break;
-        if (code)
-            return code;
-        ++*at;
-    }
-    return 0;
-}
-
-/* The reader can begin it only after the caller releases mapped pages. */
-static int refuse(struct io_thread *io, struct read_request *request)
-{
-    if (request->buffer && !io->parallel->in_order)
-        request->region += io->number * io->parallel->regions; /* the caller's numbering */
-    request->result = -EAGAIN;
-    return queue_push(io->parallel->done, &request);
-}
-
 /* Run until the inbox is closed and nothing is in flight. The thread waits for reads only after it
  * has set `waits` and looked at the inbox again, so a later request wakes it. */
 static int serve(struct io_thread *io)
 {
+    struct parallel *parallel = io->parallel;
     struct read_request *group[GROUP], *done[GROUP];
-    uint32_t at = 0, count = 0;
+    uint32_t at = 0, count = 0; /* group[at .. count) have been popped but not submitted */
+    int code = 0;
 
     for (;;) {
-        int code = submit_group(io, group, &at, &count);
-        if (code || (io->reader.in_flight == 0 && at == count))
+        /* Submit requests from the inbox until the reader is full. */
+        if (at == count) {
+            const int popped = queue_pop_many(io->inbox, group, GROUP, io->reader.in_flight == 0);
+            if (popped < 0)
+                return popped;
+            at = 0;
+            count = (uint32_t)popped;
+        }
+        for (; at < count; at++) {
+            code = reader_pass_submit(&io->reader, group[at]);
+            if (code)
+                break;
+        }
+        if (at < count && code != -EAGAIN)
             return code;
+        if (io->reader.in_flight == 0 && at == count)
+            return 0;
         if (io->reader.in_flight == 0) {
-            code = refuse(io, group[at++]);
+            /* The reader can begin it only after the caller releases mapped pages. */
+            struct read_request *request = group[at++];
+            if (request->buffer && !parallel->in_order)
+                request->region += io->number * parallel->regions; /* the caller's numbering */
+            request->result = -EAGAIN;
+            code = queue_push(parallel->done, &request);
             if (code)
                 return code;
             continue;
         }
         const bool waits = flag_get(&io->waits);
-        int reaped = reader_reap(&io->reader, done, GROUP, waits ? FOR_EVER : 0);
+        const int reaped = reader_reap(&io->reader, done, GROUP, waits ? FOR_EVER : 0);
         if (reaped < 0)
             return reaped;
         if (waits)
@@ -93,26 +82,18 @@ static int serve(struct io_thread *io)
         else if (reaped == 0)
             flag_set(&io->waits);
         for (int i = 0; i < reaped; i++) {
-            code = queue_push(io->parallel->done, &done[i]);
+            code = queue_push(parallel->done, &done[i]);
             if (code)
                 return code;
         }
     }
 }
 
-/* The caller may release pages and wake this reader until it closes the inbox. */
-static void wait_for_end(struct io_thread *io)
-{
-    struct read_request *group[GROUP];
-
-    while (queue_pop_many(io->inbox, group, GROUP, true) > 0)
-        continue;
-}
-
 static int io_thread_body(void *argument)
 {
     struct io_thread *io = argument;
     const struct parallel_reader_settings *settings = io->parallel->settings;
+    struct read_request *unread[GROUP];
 
     numa_run_on(settings->numa, io->number % settings->numa->count);
     int code = reader_open(&io->reader, settings->reader, &io->config);
@@ -121,7 +102,9 @@ static int io_thread_body(void *argument)
         code = serve(io);
         if (code)
             queue_cancel(io->parallel->done);
-        wait_for_end(io);
+        /* The caller may release pages and wake this reader until it closes the inbox. */
+        while (queue_pop_many(io->inbox, unread, GROUP, true) > 0)
+            ;
     }
     if (code == 0)
         code = reader_settle(&io->reader);
@@ -130,8 +113,9 @@ static int io_thread_body(void *argument)
 }
 
 /* Stop and join all threads. Returns the first failure other than -ECANCELED, if any, or 0. */
-static int end_threads(struct parallel *parallel)
+static int end_threads(void *state)
 {
+    struct parallel *parallel = state;
     int code = 0;
 
     for (uint32_t i = 0; i < parallel->settings->count && parallel->threads; i++)
@@ -142,66 +126,52 @@ static int end_threads(struct parallel *parallel)
     return code;
 }
 
-static int start_thread(struct parallel *parallel, uint32_t number,
-                        const struct reader_config *config)
+static int parallel_open(void *state, const void *chosen, const struct reader_config *config,
+                         struct reader_traits *traits)
 {
-    struct io_thread *io = &parallel->threads[number];
+    struct parallel *parallel = state;
+    const struct parallel_reader_settings *settings = chosen;
+    const struct numa *numa = settings->numa;
+    const size_t room = sizeof traits->engine;
     char name[16];
 
-    *io = (struct io_thread){.parallel = parallel, .number = number, .config = *config};
-    io->config.regions += number * parallel->regions;
-    io->config.region_count = parallel->regions;
-    io->config.in_order = false; /* a read goes to the thread with the most memory */
-    io->inbox = queue_create(config->depth, sizeof(struct read_request *));
-    if (!io->inbox)
+    parallel->settings = settings;
+    parallel->regions = config->region_count / settings->count;
+    parallel->opened = queue_create(1, sizeof(int));
+    parallel->done = queue_create(config->depth, sizeof(struct read_request *));
+    parallel->threads = memory_array(settings->count, sizeof *parallel->threads);
+    if (!parallel->opened || !parallel->done || !parallel->threads)
         return -ENOMEM;
-    snprintf(name, sizeof name, "loader%u", number % 1000u);
-    int code = thread_start(&io->thread, name, io_thread_body, io);
-    if (code)
-        return code;
-    queue_pop_many(parallel->opened, &code, 1, true);
-    return code ? thread_join(&io->thread) : 0;
-}
-
-/* "; 2 I/O threads on NUMA nodes 0, 1" */
-static void describe(const struct parallel_reader_settings *settings, struct reader_traits *traits)
-{
-    const struct numa *numa = settings->numa;
-    size_t used = strlen(traits->engine), room = sizeof traits->engine;
-
+    int code = 0;
+    for (uint32_t i = 0; code == 0 && i < settings->count; i++) {
+        struct io_thread *io = &parallel->threads[i];
+        *io = (struct io_thread){.parallel = parallel, .number = i, .config = *config};
+        io->config.regions += i * parallel->regions;
+        io->config.region_count = parallel->regions;
+        io->config.in_order = false; /* a read goes to the thread with the most memory */
+        io->inbox = queue_create(config->depth, sizeof(struct read_request *));
+        if (!io->inbox)
+            return -ENOMEM;
+        snprintf(name, sizeof name, "loader%u", i % 1000u);
+        code = thread_start(&io->thread, name, io_thread_body, io);
+        if (code)
+            break;
+        queue_pop_many(parallel->opened, &code, 1, true);
+        if (code)
+            code = thread_join(&io->thread);
+    }
+    *traits = parallel->threads[0].reader.traits;
+    traits->batches = false; /* a thread may start a read at once */
+    parallel->in_order = traits->in_order;
+    /* "; 2 I/O threads on NUMA nodes 0, 1" */
+    size_t used = strlen(traits->engine);
     used +=
         (size_t)snprintf(traits->engine + used, room - used, "; %u I/O threads", settings->count);
     for (uint32_t i = 0; numa->count > 1 && i < settings->count && i < numa->count && used < room;
          i++)
         used += (size_t)snprintf(traits->engine + used, room - used, "%s%d",
                                  i ? ", " : " on NUMA nodes ", numa->nodes[i]);
-}
-
-static int parallel_open(void *state, const void *chosen, const struct reader_config *config,
-                         struct reader_traits *traits)
-{
-    struct parallel *parallel = state;
-    int code = 0;
-
-    parallel->settings = chosen;
-    parallel->regions = config->region_count / parallel->settings->count;
-    parallel->opened = queue_create(1, sizeof(int));
-    parallel->done = queue_create(config->depth, sizeof(struct read_request *));
-    parallel->threads = memory_array(parallel->settings->count, sizeof *parallel->threads);
-    if (!parallel->opened || !parallel->done || !parallel->threads)
-        return -ENOMEM;
-    for (uint32_t i = 0; code == 0 && i < parallel->settings->count; i++)
-        code = start_thread(parallel, i, config);
-    *traits = parallel->threads[0].reader.traits;
-    traits->batches = false; /* a thread may start a read at once */
-    parallel->in_order = traits->in_order;
-    describe(parallel->settings, traits);
     return code;
-}
-
-static int parallel_settle(void *state)
-{
-    return end_threads(state);
 }
 
 static void parallel_close(void *state)
@@ -216,44 +186,35 @@ static void parallel_close(void *state)
     queue_destroy(parallel->done);
 }
 
-static int hand_over(struct io_thread *io, struct read_request *request)
-{
-    io->has_new = true;
-    return queue_push(io->inbox, &request);
-}
-
 static int parallel_submit(void *state, struct read_request *request)
 {
     struct parallel *parallel = state;
+    const bool by_region = request->buffer && !parallel->in_order;
+    struct io_thread *io =
+        &parallel->threads[by_region ? request->region / parallel->regions
+                                     : request->shard % parallel->settings->count];
 
-    if (request->buffer && !parallel->in_order) {
-        struct io_thread *owner = &parallel->threads[request->region / parallel->regions];
+    if (by_region)
         request->region %= parallel->regions; /* the thread's numbering */
-        return hand_over(owner, request);
-    }
-    return hand_over(&parallel->threads[request->shard % parallel->settings->count], request);
-}
-
-/* Wake each thread at most once for everything submitted and released since the last reap. */
-static void wake_threads(struct parallel *parallel)
-{
-    for (uint32_t i = 0; i < parallel->settings->count; i++) {
-        struct io_thread *io = &parallel->threads[i];
-        if (io->has_new && flag_get(&io->waits))
-            reader_wake(&io->reader);
-        io->has_new = false;
-    }
+    io->has_new = true;
+    return queue_push(io->inbox, &request);
 }
 
 static int parallel_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct parallel *parallel = state;
 
-    wake_threads(parallel);
-    int count = queue_pop_within(parallel->done, done, max, wait_ns);
+    /* Wake each thread at most once for everything submitted and released since the last reap. */
+    for (uint32_t i = 0; i < parallel->settings->count; i++) {
+        struct io_thread *io = &parallel->threads[i];
+        if (io->has_new && flag_get(&io->waits))
+            reader_wake(&io->reader);
+        io->has_new = false;
+    }
+    const int count = queue_pop_within(parallel->done, done, max, wait_ns);
     if (count >= 0)
         return count;
-    int code = end_threads(parallel);
+    const int code = end_threads(parallel);
     return code ? code : -EIO; /* called again after the failure was reported */
 }
 
@@ -278,7 +239,7 @@ const struct reader_ops reader_parallel = {
                .state_size = sizeof(struct parallel)},
     .open = parallel_open,
     .close = parallel_close,
-    .settle = parallel_settle,
+    .settle = end_threads,
     .submit = parallel_submit,
     .reap = parallel_reap,
     .release = parallel_release,
