@@ -26,9 +26,8 @@ static void append(char *text, size_t bytes, const char *format, ...)
     va_end(arguments);
 }
 
-/* ---- 1: drop ---- */
-
-static int drop_or_evict(const struct cold_request *request, struct cold_result *result)
+/* 1: drop, else evict. */
+static int drop(const struct cold_request *request, struct cold_result *result)
 {
     struct evict_figures figures;
     const char *how;
@@ -40,51 +39,23 @@ static int drop_or_evict(const struct cold_request *request, struct cold_result 
         code = evict_files(request->paths, request->count, false, request->timeout_ns,
                            request->observer, &figures);
     }
-    if (code)
-        return code;
-    result->dropped = true;
-    append(result->method, sizeof result->method, "%s; ", how);
-    return 0;
+    result->dropped = code == 0;
+    if (code == 0)
+        append(result->method, sizeof result->method, "%s; ", how);
+    return code;
 }
 
-/* ---- 2: measure ---- */
-
-/* Name the most resident files, and after a drop who holds them. */
-static void explain(const struct residency_total *total, struct cold_result *result)
-{
-    struct holder holders[RESIDENCY_WORST] = {0};
-    char size[32], *reason = result->reason;
-    size_t count = 0;
-
-    if (total->reason[0] && result->label != RESIDENCY_COLD)
-        append(reason, sizeof result->reason, "%s%s", total->reason,
-               total->unverified_count > 1 ? " (and more)" : "");
-    if (result->label != RESIDENCY_WARM || !result->dropped || total->in_memory)
-        return;
-    for (; count < RESIDENCY_WORST && total->worst[count].resident_bytes; count++) {
-        const struct residency_named *file = &total->worst[count];
-        holders[count] =
-            (struct holder){.inode = file->inode, .device = file->device, .path = file->path};
-    }
-    outside_find_holders(holders, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct residency_named *file = &total->worst[i];
-        append(reason, sizeof result->reason, "%s%s of %s resident", reason[0] ? "; " : "",
-               bytes_text(file->resident_bytes, size, sizeof size), file->path);
-        if (holders[i].pid)
-            append(reason, sizeof result->reason, ", mapped by process %d (%s)", holders[i].pid,
-                   holders[i].command);
-        else if (file->dirty_bytes)
-            append(reason, sizeof result->reason, ", being written");
-    }
-}
-
-/* Pages that survive a drop may be dirty, or uncommitted on a server: syncfs(2) helps. */
+/* 2: measure. Pages that survive a drop may be dirty, or uncommitted on a server: syncfs(2) helps.
+ */
 static int look(const struct cold_request *request, struct cold_result *result)
 {
+    struct holder holders[RESIDENCY_WORST] = {0};
     struct residency_total total = {0};
     struct evict_figures figures;
     struct residency_probe *probe = residency_probe_create();
+    const size_t room = sizeof result->reason;
+    char size[32], *reason = result->reason;
+    size_t count = 0;
     int code = probe ? 0 : -ENOMEM;
 
     for (int turn = 0; code == 0 && turn < 2; turn++) {
@@ -105,13 +76,30 @@ static int look(const struct cold_request *request, struct cold_result *result)
     result->resident_bytes = total.resident_bytes;
     result->data_bytes = total.data_bytes;
     result->unverified_count = total.unverified_count;
-    explain(&total, result);
     append(result->method, sizeof result->method, "%s",
            total.methods ? residency_method_text(total.methods) : "not examined");
+    if (total.reason[0] && result->label != RESIDENCY_COLD)
+        append(reason, room, "%s%s", total.reason, total.unverified_count > 1 ? " (and more)" : "");
+    if (result->label != RESIDENCY_WARM || !result->dropped || total.in_memory)
+        return 0;
+    /* Name the most resident files, and who holds them after a drop. */
+    for (; count < RESIDENCY_WORST && total.worst[count].resident_bytes; count++) {
+        const struct residency_named *file = &total.worst[count];
+        holders[count] =
+            (struct holder){.inode = file->inode, .device = file->device, .path = file->path};
+    }
+    outside_find_holders(holders, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct residency_named *file = &total.worst[i];
+        append(reason, room, "%s%s of %s resident", reason[0] ? "; " : "",
+               bytes_text(file->resident_bytes, size, sizeof size), file->path);
+        if (holders[i].pid)
+            append(reason, room, ", mapped by process %d (%s)", holders[i].pid, holders[i].command);
+        else if (file->dirty_bytes)
+            append(reason, room, ", being written");
+    }
     return 0;
 }
-
-/* ---- */
 
 int cold_make(const struct cold_request *request, struct cold_result *result)
 {
@@ -119,11 +107,11 @@ int cold_make(const struct cold_request *request, struct cold_result *result)
     const char *how;
 
     *result = (struct cold_result){.label = RESIDENCY_UNVERIFIED, .dropped = request->is_dropped};
-    int code = request->drop && !request->is_dropped ? drop_or_evict(request, result) : 0;
+    int code = request->drop && !request->is_dropped ? drop(request, result) : 0;
     result->drop_ns = clock_now_ns() - start_ns;
     if (code == 0)
         code = look(request, result);
-    if (code == 0 && result->system_wide)
+    if (code == 0 && result->system_wide) /* 3: drop what the measurement loaded */
         code = drop_system(request->helpers, request->timeout_ns, request->observer, &how);
     if (code && result->label != RESIDENCY_WARM)
         result->label = RESIDENCY_UNVERIFIED;

@@ -25,14 +25,6 @@ enum { PATH_BYTES = 4096 };
 
 static const char control_path[] = "/proc/sys/vm/drop_caches";
 
-/* What is mounted in its place takes any text and drops nothing. */
-static bool is_of_kernel(int fd)
-{
-    struct statfs place;
-
-    return fstatfs(fd, &place) == 0 && place.f_type == PROC_SUPER_MAGIC;
-}
-
 /* Return how often the kernel has dropped page caches on request; -1: it does not count. */
 static long long count_drops(void)
 {
@@ -78,37 +70,15 @@ static void *drop_body(void *argument)
     return NULL;
 }
 
-static int wait_for(const struct drop *drop, uint64_t timeout_ns,
-                    const struct cache_observer *observer)
-{
-    const uint64_t start_ns = clock_now_ns();
-    uint64_t told_ns = start_ns, pause_ns = 100000;
-
-    while (!flag_get(&drop->done)) {
-        uint64_t now_ns = clock_now_ns();
-        if (now_ns - told_ns >= 100000000) {
-            told_ns = now_ns;
-            cache_report(observer, "dropping caches", 0, 0, start_ns);
-        }
-        if (timeout_ns && now_ns - start_ns > timeout_ns)
-            return fail(ETIMEDOUT, "dropping caches: not done after %.0f s; raise the time limit",
-                        (double)timeout_ns / 1e9);
-        clock_sleep_ns(pause_ns);
-        if (pause_ns < 5000000)
-            pause_ns *= 2;
-    }
-    if (drop->code)
-        return fail(-drop->code, "%s: cannot write: %s", control_path, fail_errno_text(drop->code));
-    return 0;
-}
-
 static int open_control(void)
 {
+    struct statfs place;
     int fd = file_open_quietly(control_path, O_WRONLY);
 
     if (fd < 0)
         return fail(fd, "%s: cannot open: %s", control_path, fail_errno_text(fd));
-    if (is_of_kernel(fd))
+    /* What is mounted in its place takes any text and drops nothing. */
+    if (fstatfs(fd, &place) == 0 && place.f_type == PROC_SUPER_MAGIC)
         return fd;
     close(fd);
     return fail(EPERM, "%s: not the kernel's file: nothing would be dropped", control_path);
@@ -144,60 +114,60 @@ int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
         return fail(code, "cannot start a thread: %s", fail_errno_text(code));
     }
     pthread_detach(thread);
-    code = wait_for(drop, timeout_ns, observer);
+    const uint64_t start_ns = clock_now_ns();
+    uint64_t told_ns = start_ns, pause_ns = 100000;
+    while (code == 0 && !flag_get(&drop->done)) {
+        const uint64_t now_ns = clock_now_ns();
+        if (now_ns - told_ns >= 100000000) {
+            told_ns = now_ns;
+            cache_report(observer, "dropping caches", 0, 0, start_ns);
+        }
+        if (timeout_ns && now_ns - start_ns > timeout_ns)
+            code = fail(ETIMEDOUT, "dropping caches: not done after %.0f s; raise the time limit",
+                        (double)timeout_ns / 1e9);
+        else
+            clock_sleep_ns(pause_ns);
+        if (pause_ns < 5000000)
+            pause_ns *= 2;
+    }
+    if (code == 0 && drop->code)
+        code = fail(-drop->code, "%s: cannot write: %s", control_path, fail_errno_text(drop->code));
     leave(drop);
     return code;
 }
 
 /* ---- through sudo ---- */
 
-static bool is_program(const char *path)
-{
-    struct stat status;
-
-    return stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0;
-}
-
-/* The program next to this one, also in a build tree; else the installed one. */
-static const char *find_cachectl(char *path, size_t bytes)
-{
-    static const char *const names[] = {"cachectl", "cachectl/cachectl"};
-    char self[PATH_BYTES];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
-    self[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(self, '/');
-    for (size_t i = 0; slash && i < sizeof names / sizeof names[0]; i++) {
-        snprintf(path, bytes, "%.*s%s", (int)(slash - self) + 1, self, names[i]);
-        if (is_program(path))
-            return path;
-    }
-    snprintf(path, bytes, "%s", BINDIR "/cachectl");
-    return is_program(path) ? path : NULL;
-}
-
-static const char *find_sudo(void)
-{
-    static const char *const places[] = {"/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo",
-                                         "/run/wrappers/bin/sudo"};
-
-    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++)
-        if (access(places[i], X_OK) == 0)
-            return places[i];
-    return NULL;
-}
-
 int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
                         const struct cache_observer *observer)
 {
-    char path[PATH_BYTES];
+    static const char *const sudos[] = {"/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo",
+                                        "/run/wrappers/bin/sudo"};
+    /* The program next to this one, also in a build tree; else the installed one. */
+    static const char *const programs[] = {"cachectl", "cachectl/cachectl", BINDIR "/cachectl"};
+    const char *sudo = helpers ? helpers->sudo : NULL,
+               *cachectl = helpers ? helpers->cachectl : NULL;
+    char self[PATH_BYTES], path[PATH_BYTES];
     struct child_result result;
-    const char *sudo = helpers && helpers->sudo ? helpers->sudo : find_sudo();
-    const char *cachectl =
-        helpers && helpers->cachectl ? helpers->cachectl : find_cachectl(path, sizeof path);
+    struct stat status;
 
     if (geteuid() == 0) /* nothing more to gain, and sudo would call us again forever */
         return fail(EPERM, "%s: not permitted here, not even to root", control_path);
+    for (size_t i = 0; i < sizeof sudos / sizeof sudos[0] && !sudo; i++)
+        if (access(sudos[i], X_OK) == 0)
+            sudo = sudos[i];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = '\0';
+    const char *slash = strrchr(self, '/');
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0] && !cachectl; i++) {
+        const bool is_absolute = programs[i][0] == '/';
+        if (!is_absolute && !slash)
+            continue;
+        snprintf(path, sizeof path, "%.*s%s", is_absolute ? 0 : (int)(slash - self) + 1, self,
+                 programs[i]);
+        if (stat(path, &status) == 0 && S_ISREG(status.st_mode) && access(path, X_OK) == 0)
+            cachectl = path;
+    }
     if (!sudo || !cachectl)
         return fail(ENOENT, "%s not found", sudo ? "cachectl program" : "sudo");
     const char *const argv[] = {sudo, "-n", cachectl, "drop", NULL};

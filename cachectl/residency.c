@@ -111,33 +111,28 @@ struct subject {
     size_t range_count;
 };
 
-static int size_of(int fd, const struct stat *status, const char *path, uint64_t *bytes)
-{
-    if (S_ISREG(status->st_mode)) {
-        *bytes = (uint64_t)status->st_size;
-        return 0;
-    }
-    off_t end = lseek(fd, 0, SEEK_END); /* st_size of a block device is 0 */
-    if (end < 0)
-        return fail(errno, "%s: cannot get its size: %s", path, fail_errno_text(errno));
-    *bytes = (uint64_t)end;
-    return 0;
-}
-
 static int open_subject(const char *path, struct subject *subject)
 {
+    struct stat *status = &subject->status;
+
     /* stat() before opening: opening a tape or a FIFO has side effects. */
-    if (stat(path, &subject->status))
+    if (stat(path, status))
         return fail(errno, "%s: %s", path, fail_errno_text(errno));
-    if (!S_ISREG(subject->status.st_mode) && !S_ISBLK(subject->status.st_mode))
+    if (!S_ISREG(status->st_mode) && !S_ISBLK(status->st_mode))
         return fail(EINVAL, "%s: neither a file nor a block device", path);
     subject->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (subject->fd < 0)
         return fail(errno, "%s: cannot open: %s", path, fail_errno_text(errno));
     file_set_flags(subject->fd, O_NONBLOCK | FILE_NOATIME); /* mapping a file is an access, too */
-    int code = fstat(subject->fd, &subject->status)
-                   ? fail(errno, "%s: %s", path, fail_errno_text(errno))
-                   : size_of(subject->fd, &subject->status, path, &subject->bytes);
+    int code = 0;
+    off_t end = 0;
+    if (fstat(subject->fd, status))
+        code = fail(errno, "%s: %s", path, fail_errno_text(errno));
+    else /* st_size of a block device is 0 */
+        end = S_ISREG(status->st_mode) ? status->st_size : lseek(subject->fd, 0, SEEK_END);
+    if (end < 0)
+        code = fail(errno, "%s: cannot get its size: %s", path, fail_errno_text(errno));
+    subject->bytes = (uint64_t)end;
     if (code)
         close(subject->fd);
     return code;
@@ -148,56 +143,30 @@ int residency_open(const char *path, uint64_t *bytes)
     struct subject subject;
     int code = open_subject(path, &subject);
 
-    if (code)
-        return code;
-    *bytes = subject.bytes;
-    return subject.fd;
+    *bytes = code ? 0 : subject.bytes;
+    return code ? code : subject.fd;
 }
 
 /* ---- mounts ---- */
-
-static bool is_in_memory(int fd)
-{
-    struct statfs place;
-
-    if (fstatfs(fd, &place))
-        return false;
-    switch ((uint32_t)place.f_type) {
-    case TMPFS_MAGIC:
-    case RAMFS_MAGIC:
-    case HUGETLB_MAGIC:
-        return true;
-    }
-    return false;
-}
 
 /* The lock is held. NULL: no memory. */
 static struct mount_sight *sight_of(struct residency_probe *probe, const struct subject *subject)
 {
     const uint64_t device = subject->status.st_dev;
+    struct statfs place = {0};
 
     for (size_t i = 0; i < probe->mount_count; i++)
         if (probe->mounts[i].device == device)
             return &probe->mounts[i];
-    struct mount_sight *larger =
-        realloc(probe->mounts, (probe->mount_count + 1) * sizeof *probe->mounts);
-    if (!larger)
+    if (memory_room(&probe->mounts, probe->mount_count, sizeof *probe->mounts, "mounts"))
         return NULL;
-    probe->mounts = larger;
-    larger[probe->mount_count] =
-        (struct mount_sight){.device = device, .in_memory = is_in_memory(subject->fd)};
-    return &larger[probe->mount_count++];
-}
-
-/* A block device has the pages of its disk, whatever holds its node. */
-static void place_subject(struct residency_probe *probe, struct subject *subject)
-{
-    if (S_ISBLK(subject->status.st_mode))
-        return;
-    pthread_mutex_lock(&probe->lock);
-    const struct mount_sight *mount = sight_of(probe, subject);
-    subject->in_memory = mount ? mount->in_memory : is_in_memory(subject->fd);
-    pthread_mutex_unlock(&probe->lock);
+    struct mount_sight *mount = &probe->mounts[probe->mount_count++];
+    fstatfs(subject->fd, &place);
+    const uint32_t type = (uint32_t)place.f_type;
+    *mount = (struct mount_sight){.device = device,
+                                  .in_memory = type == TMPFS_MAGIC || type == RAMFS_MAGIC ||
+                                               type == HUGETLB_MAGIC};
+    return mount;
 }
 
 /* ---- one file's pages ---- */
@@ -296,7 +265,8 @@ static int ask_mincore(const struct subject *subject, uint64_t page_bytes, uint6
     return code;
 }
 
-static void ask(const struct residency_probe *probe, const struct subject *subject,
+/* Ask all probes. Returns whether one of them sees a page. */
+static bool ask(const struct residency_probe *probe, const struct subject *subject,
                 struct answers *answers)
 {
     struct cachestat_answer answer;
@@ -304,15 +274,11 @@ static void ask(const struct residency_probe *probe, const struct subject *subje
     answers->code[CACHESTAT] = ask_cachestat(subject, &answer);
     answers->pages[CACHESTAT] = answer.cached;
     answers->code[MINCORE] = ask_mincore(subject, probe->page_bytes, &answers->pages[MINCORE]);
-}
-
-/* ---- the positive control ---- */
-
-static bool any_pages(const struct answers *answers)
-{
     return (answers->code[CACHESTAT] == 0 && answers->pages[CACHESTAT]) ||
            (answers->code[MINCORE] == 0 && answers->pages[MINCORE]);
 }
+
+/* ---- the positive control ---- */
 
 /* A page that was just read may be gone: other processes drop caches, too. */
 enum { CONTROLS_MOST = 16 };
@@ -334,16 +300,16 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
     whole.range_count = 1;
     if (!next_part(&whole, &(struct range_place){0}, &data))
         return;
-    ask(probe, &whole, &answers);
+    bool is_seen = ask(probe, &whole, &answers);
     looked = (struct range){bytes_align_down(data.offset, page), page};
-    if (!any_pages(&answers)) {
+    if (!is_seen) {
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, no read-ahead */
-        for (int turn = 0; turn < CONTROLS_MOST && !any_pages(&answers); turn++) {
+        for (int turn = 0; turn < CONTROLS_MOST && !is_seen; turn++) {
             if (turn > 0 && fdatasync(subject->fd) == 0)
                 posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
             if (pread(subject->fd, &byte, 1, (off_t)data.offset) != 1)
                 return;
-            ask(probe, &whole, &answers);
+            is_seen = ask(probe, &whole, &answers);
         }
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
@@ -368,66 +334,15 @@ static bool sees(struct residency_probe *probe, const struct subject *subject, i
 
 /* ---- */
 
-static void conclude(struct residency *residency, uint64_t pages, uint64_t page_bytes,
-                     enum residency_method method)
-{
-    uint64_t bytes = pages * page_bytes;
-
-    residency->method = method;
-    residency->resident_bytes = bytes < residency->data_bytes ? bytes : residency->data_bytes;
-    if (residency->data_bytes)
-        residency->percent =
-            100.0 * (double)residency->resident_bytes / (double)residency->data_bytes;
-    residency->state =
-        residency->percent > RESIDENCY_COLD_PERCENT ? RESIDENCY_WARM : RESIDENCY_COLD;
-}
-
-static void give_up(struct residency *residency, int cachestat_code, int mincore_code)
-{
-    residency->state = RESIDENCY_UNVERIFIED;
-    if (cachestat_code == 0 || mincore_code == 0)
-        snprintf(residency->reason, sizeof residency->reason,
-                 "the probes are blind here: a page just read does not show; this file system "
-                 "caches elsewhere or not at all");
-    else if (mincore_code == -EPERM)
-        snprintf(residency->reason, sizeof residency->reason,
-                 "only the owner of the file, or a user who may write it, can ask the kernel "
-                 "(cachestat: %s); run as its owner or as root",
-                 fail_errno_text(cachestat_code));
-    else
-        snprintf(residency->reason, sizeof residency->reason, "cachestat: %s; mincore: %s",
-                 fail_errno_text(cachestat_code), fail_errno_text(mincore_code));
-}
-
-static void look(struct residency_probe *probe, const struct subject *subject,
-                 struct residency *residency)
-{
-    struct cachestat_answer answer;
-    struct range part;
-    uint64_t pages = 0;
-
-    residency->total_bytes = subject->bytes;
-    for (struct range_place at = {0}; next_part(subject, &at, &part);)
-        residency->data_bytes += part.bytes;
-    if (residency->data_bytes == 0)
-        return;
-    int cachestat_code = ask_cachestat(subject, &answer);
-    if (cachestat_code == 0 && sees(probe, subject, CACHESTAT)) {
-        conclude(residency, answer.cached, probe->page_bytes, RESIDENCY_CACHESTAT);
-        residency->dirty_bytes = (answer.dirty + answer.writeback) * probe->page_bytes;
-        return;
-    }
-    int mincore_code = ask_mincore(subject, probe->page_bytes, &pages);
-    if (mincore_code == 0 && sees(probe, subject, MINCORE))
-        conclude(residency, pages, probe->page_bytes, RESIDENCY_MINCORE);
-    else
-        give_up(residency, cachestat_code, mincore_code);
-}
-
+/* Look at one file: all of it, or the ranges of the subject. */
 static void look_at_path(struct residency_probe *probe, const char *path, struct subject *subject,
                          struct residency *residency)
 {
-    struct range whole = {0};
+    const uint64_t page = probe->page_bytes;
+    struct cachestat_answer answer;
+    struct range whole = {0}, part;
+    uint64_t pages = 0;
+    int cachestat_code = 0, mincore_code = 0;
 
     *residency = (struct residency){.state = RESIDENCY_COLD};
     if (open_subject(path, subject)) {
@@ -439,14 +354,55 @@ static void look_at_path(struct residency_probe *probe, const char *path, struct
     whole.bytes = subject->bytes;
     if (!subject->ranges)
         subject->ranges = &whole, subject->range_count = 1;
-    place_subject(probe, subject);
-    look(probe, subject, residency);
+    if (!S_ISBLK(
+            subject->status.st_mode)) { /* that has its disk's pages, whatever holds its node */
+        pthread_mutex_lock(&probe->lock);
+        const struct mount_sight *mount = sight_of(probe, subject);
+        subject->in_memory = mount && mount->in_memory;
+        pthread_mutex_unlock(&probe->lock);
+    }
+    residency->total_bytes = subject->bytes;
+    for (struct range_place at = {0}; next_part(subject, &at, &part);)
+        residency->data_bytes += part.bytes;
+    if (residency->data_bytes) {
+        cachestat_code = ask_cachestat(subject, &answer);
+        if (cachestat_code == 0 && sees(probe, subject, CACHESTAT)) {
+            residency->method = RESIDENCY_CACHESTAT;
+            residency->dirty_bytes = (answer.dirty + answer.writeback) * page;
+            pages = answer.cached;
+        } else {
+            mincore_code = ask_mincore(subject, page, &pages);
+            if (mincore_code == 0 && sees(probe, subject, MINCORE))
+                residency->method = RESIDENCY_MINCORE;
+        }
+    }
     close(subject->fd);
-    if (!subject->in_memory)
-        return;
-    residency->state = RESIDENCY_WARM;
-    snprintf(residency->reason, sizeof residency->reason,
-             "on an in-memory file system (tmpfs), which can never be cold");
+    if (residency->method) {
+        const uint64_t data = residency->data_bytes;
+        residency->resident_bytes = pages * page < data ? pages * page : data;
+        residency->percent = 100.0 * (double)residency->resident_bytes / (double)data;
+        if (residency->percent > RESIDENCY_COLD_PERCENT)
+            residency->state = RESIDENCY_WARM;
+    } else if (residency->data_bytes) {
+        residency->state = RESIDENCY_UNVERIFIED;
+        if (cachestat_code == 0 || mincore_code == 0)
+            snprintf(residency->reason, sizeof residency->reason,
+                     "the probes are blind here: a page just read does not show; this file system "
+                     "caches elsewhere or not at all");
+        else if (mincore_code == -EPERM)
+            snprintf(residency->reason, sizeof residency->reason,
+                     "only the owner of the file, or a user who may write it, can ask the kernel "
+                     "(cachestat: %s); run as its owner or as root",
+                     fail_errno_text(cachestat_code));
+        else
+            snprintf(residency->reason, sizeof residency->reason, "cachestat: %s; mincore: %s",
+                     fail_errno_text(cachestat_code), fail_errno_text(mincore_code));
+    }
+    if (subject->in_memory) {
+        residency->state = RESIDENCY_WARM;
+        snprintf(residency->reason, sizeof residency->reason,
+                 "on an in-memory file system (tmpfs), which can never be cold");
+    }
 }
 
 void residency_file(struct residency_probe *probe, const char *path, struct residency *residency)
@@ -478,93 +434,47 @@ static void offer_worst(struct residency_total *total, const struct residency_na
         total->worst[at] = *named;
 }
 
-static void name_end(char *name, size_t bytes, const char *path)
-{
-    size_t length = strlen(path);
-
-    if (length < bytes)
-        memcpy(name, path, length + 1);
-    else
-        snprintf(name, bytes, "...%s", path + length - (bytes - 4));
-}
-
-static void count_file(struct residency_total *total, const char *path,
-                       const struct subject *subject, const struct residency *residency)
-{
-    total->file_count++;
-    total->methods |= residency->method;
-    total->in_memory |= subject->in_memory;
-    total->total_bytes += residency->total_bytes;
-    total->data_bytes += residency->data_bytes;
-    if (residency->state == RESIDENCY_UNVERIFIED) {
-        total->unverified_count++;
-        total->unverified_bytes += residency->data_bytes;
-    } else {
-        total->resident_bytes += residency->resident_bytes;
-        total->dirty_bytes += residency->dirty_bytes;
-    }
-    total->warm_count += residency->state == RESIDENCY_WARM;
-    if (residency->reason[0] && !total->reason[0]) {
-        bool named = strncmp(residency->reason, path, strlen(path)) == 0;
-        snprintf(total->reason, sizeof total->reason, "%.100s%s%.150s", named ? "" : path,
-                 named ? "" : ": ", residency->reason);
-    }
-    if (residency->resident_bytes && residency->state != RESIDENCY_UNVERIFIED) {
-        struct residency_named named = {.resident_bytes = residency->resident_bytes,
-                                        .dirty_bytes = residency->dirty_bytes,
-                                        .device = subject->status.st_dev,
-                                        .inode = subject->status.st_ino};
-        name_end(named.path, sizeof named.path, path);
-        offer_worst(total, &named);
-    }
-}
-
 static int survey_one(void *context, unsigned worker, size_t file)
 {
     struct residency_survey *survey = context;
+    struct residency_total *total = &survey->totals[worker];
     const struct ranges *ranges = survey->ranges;
+    const char *path = survey->paths[file];
     struct subject subject = {0};
-    struct residency residency;
+    struct residency found;
 
     if (ranges) {
         subject.ranges = ranges->list + ranges->first[file];
         subject.range_count = ranges->first[file + 1] - ranges->first[file];
     }
-    look_at_path(survey->probe, survey->paths[file], &subject, &residency);
-    count_file(&survey->totals[worker], survey->paths[file], &subject, &residency);
+    look_at_path(survey->probe, path, &subject, &found);
+    const bool is_verified = found.state != RESIDENCY_UNVERIFIED;
+    total->file_count++;
+    total->methods |= found.method;
+    total->in_memory |= subject.in_memory;
+    total->total_bytes += found.total_bytes;
+    total->data_bytes += found.data_bytes;
+    total->unverified_count += !is_verified;
+    total->unverified_bytes += is_verified ? 0 : found.data_bytes;
+    total->resident_bytes += is_verified ? found.resident_bytes : 0;
+    total->dirty_bytes += is_verified ? found.dirty_bytes : 0;
+    total->warm_count += found.state == RESIDENCY_WARM;
+    if (found.reason[0] && !total->reason[0]) {
+        const bool named = strncmp(found.reason, path, strlen(path)) == 0;
+        snprintf(total->reason, sizeof total->reason, "%.100s%s%.150s", named ? "" : path,
+                 named ? "" : ": ", found.reason);
+    }
+    if (found.resident_bytes && is_verified) {
+        struct residency_named named = {.resident_bytes = found.resident_bytes,
+                                        .dirty_bytes = found.dirty_bytes,
+                                        .device = subject.status.st_dev,
+                                        .inode = subject.status.st_ino};
+        const size_t length = strlen(path), room = sizeof named.path;
+        snprintf(named.path, room, "%s%s", length < room ? "" : "...",
+                 length < room ? path : path + length - (room - 4));
+        offer_worst(total, &named);
+    }
     return 0;
-}
-
-static void merge(struct residency_total *total, const struct residency_total *part)
-{
-    total->file_count += part->file_count;
-    total->warm_count += part->warm_count;
-    total->unverified_count += part->unverified_count;
-    total->resident_bytes += part->resident_bytes;
-    total->dirty_bytes += part->dirty_bytes;
-    total->total_bytes += part->total_bytes;
-    total->data_bytes += part->data_bytes;
-    total->unverified_bytes += part->unverified_bytes;
-    total->methods |= part->methods;
-    total->in_memory |= part->in_memory;
-    for (size_t i = 0; i < RESIDENCY_WORST; i++)
-        offer_worst(total, &part->worst[i]);
-    if (!total->reason[0])
-        memcpy(total->reason, part->reason, sizeof total->reason);
-}
-
-/* Warm outranks unverified; unverified outranks cold. */
-static void judge(struct residency_total *total)
-{
-    const uint64_t seen_bytes = total->data_bytes - total->unverified_bytes;
-
-    if (seen_bytes)
-        total->percent = 100.0 * (double)total->resident_bytes / (double)seen_bytes;
-    if (total->in_memory ||
-        100.0 * (double)total->resident_bytes > RESIDENCY_COLD_PERCENT * (double)total->data_bytes)
-        total->state = RESIDENCY_WARM;
-    else
-        total->state = total->unverified_count ? RESIDENCY_UNVERIFIED : RESIDENCY_COLD;
 }
 
 int residency_parts(struct residency_probe *probe, const char *const *paths, size_t count,
@@ -586,12 +496,36 @@ int residency_parts(struct residency_probe *probe, const char *const *paths, siz
                                         .timeout_ns = timeout_ns,
                                         .observer = observer};
     int code = each_file_run(&task);
-    for (unsigned i = 0; i < EACH_FILE_THREADS; i++)
-        merge(total, &survey->totals[i]);
+    for (unsigned i = 0; i < EACH_FILE_THREADS; i++) {
+        const struct residency_total *part = &survey->totals[i];
+        total->file_count += part->file_count;
+        total->warm_count += part->warm_count;
+        total->unverified_count += part->unverified_count;
+        total->resident_bytes += part->resident_bytes;
+        total->dirty_bytes += part->dirty_bytes;
+        total->total_bytes += part->total_bytes;
+        total->data_bytes += part->data_bytes;
+        total->unverified_bytes += part->unverified_bytes;
+        total->methods |= part->methods;
+        total->in_memory |= part->in_memory;
+        for (size_t k = 0; k < RESIDENCY_WORST; k++)
+            offer_worst(total, &part->worst[k]);
+        if (!total->reason[0])
+            memcpy(total->reason, part->reason, sizeof total->reason);
+    }
     free(survey);
-    if (code == 0)
-        judge(total);
-    return code;
+    if (code)
+        return code;
+    const uint64_t seen_bytes = total->data_bytes - total->unverified_bytes;
+    if (seen_bytes)
+        total->percent = 100.0 * (double)total->resident_bytes / (double)seen_bytes;
+    /* Warm outranks unverified; unverified outranks cold. */
+    if (total->in_memory ||
+        100.0 * (double)total->resident_bytes > RESIDENCY_COLD_PERCENT * (double)total->data_bytes)
+        total->state = RESIDENCY_WARM;
+    else
+        total->state = total->unverified_count ? RESIDENCY_UNVERIFIED : RESIDENCY_COLD;
+    return 0;
 }
 
 int residency_files(struct residency_probe *probe, const char *const *paths, size_t count,

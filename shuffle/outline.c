@@ -8,37 +8,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int fill(struct catalog *catalog, uint64_t records, uint32_t record_bytes,
-                uint32_t spread_bytes)
-{
-    struct extent *extents = memory_array(records, sizeof *extents);
-    const uint32_t shards = catalog->shard_count;
-    uint64_t record = 0;
-
-    if (!extents)
-        return -ENOMEM;
-    catalog->records = extents;
-    catalog->record_count = catalog->record_capacity = records;
-    for (uint32_t s = 0; s < shards; s++) {
-        struct shard *shard = &catalog->shards[s];
-        const uint64_t end = (uint64_t)((unsigned __int128)records * (s + 1) / shards);
-        shard->label = -1;
-        shard->first_record = record;
-        shard->record_count = end - record;
-        for (; record < end; record++) {
-            uint64_t step = (random_mix(record) >> 32) * (2 * (uint64_t)spread_bytes + 1) >> 32;
-            uint32_t bytes = record_bytes - spread_bytes + (uint32_t)step;
-            extents[record] = (struct extent){.offset = shard->bytes, .bytes = bytes, .shard = s};
-            shard->bytes += bytes;
-            if (bytes > catalog->record_bytes_max)
-                catalog->record_bytes_max = bytes;
-        }
-        shard->stream_bytes = shard->bytes;
-        catalog->record_bytes_total += shard->bytes;
-    }
-    return 0;
-}
-
 struct catalog *outline_create(uint64_t records, uint32_t shards, uint32_t record_bytes,
                                uint32_t spread_bytes)
 {
@@ -50,10 +19,31 @@ struct catalog *outline_create(uint64_t records, uint32_t shards, uint32_t recor
     if (!catalog)
         return NULL;
     catalog->shards = memory_array(shards, sizeof *catalog->shards);
+    struct extent *extents = memory_array(records, sizeof *extents);
     catalog->shard_count = catalog->shards ? shards : 0;
-    if (!catalog->shards || fill(catalog, records, record_bytes, spread_bytes)) {
+    catalog->records = extents;
+    if (!catalog->shards || !extents) {
         catalog_destroy(catalog);
         return NULL;
+    }
+    catalog->record_count = catalog->record_capacity = records;
+    for (uint64_t record = 0, s = 0; s < shards; s++) {
+        struct shard *shard = &catalog->shards[s];
+        const uint64_t end = (uint64_t)((unsigned __int128)records * (s + 1) / shards);
+        shard->label = -1;
+        shard->first_record = record;
+        shard->record_count = end - record;
+        for (; record < end; record++) {
+            uint64_t step = (random_mix(record) >> 32) * (2 * (uint64_t)spread_bytes + 1) >> 32;
+            uint32_t bytes = record_bytes - spread_bytes + (uint32_t)step;
+            extents[record] =
+                (struct extent){.offset = shard->bytes, .bytes = bytes, .shard = (uint32_t)s};
+            shard->bytes += bytes;
+            if (bytes > catalog->record_bytes_max)
+                catalog->record_bytes_max = bytes;
+        }
+        shard->stream_bytes = shard->bytes;
+        catalog->record_bytes_total += shard->bytes;
     }
     return catalog;
 }

@@ -31,6 +31,7 @@ struct measuring {
     uint32_t *had;               /* the last turn (rank and epoch) that drew a record, from 1 */
     uint8_t *times;              /* draws of a record per epoch; saturates at 255 */
     uint64_t *slots;             /* record held */
+    uint64_t *frequency;         /* of each label */
     struct record_place *window; /* fetches not yet read */
     uint32_t window_count;
     uint64_t window_bytes;
@@ -98,22 +99,6 @@ static int compare_places(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-static void measure_read(struct measuring *m, const struct coalesce_run *run)
-{
-    const uint64_t place = m->shard_start[run->shard] + run->start;
-
-    m->reads++;
-    m->read_bytes += run->end - run->start;
-    m->page_bytes +=
-        bytes_align_up(run->end, PAGE_BYTES) - bytes_align_down(run->start, PAGE_BYTES);
-    m->seeks += place != m->read_end || run->start == 0; /* or in another shard */
-    if (m->read_end != UINT64_MAX) {
-        m->gaps++;
-        m->distance += fabs((double)place - (double)m->read_end);
-    }
-    m->read_end = m->shard_start[run->shard] + run->end;
-}
-
 static void measure_window(struct measuring *m)
 {
     const struct catalog *catalog = m->terms->scope.catalog;
@@ -130,7 +115,17 @@ static void measure_window(struct measuring *m)
         while (++i < m->window_count &&
                coalesce_extend(rules, &run, catalog_extent(catalog, m->window[i].record)))
             ;
-        measure_read(m, &run);
+        const uint64_t place = m->shard_start[run.shard] + run.start;
+        m->reads++;
+        m->read_bytes += run.end - run.start;
+        m->page_bytes +=
+            bytes_align_up(run.end, PAGE_BYTES) - bytes_align_down(run.start, PAGE_BYTES);
+        m->seeks += place != m->read_end || run.start == 0; /* or in another shard */
+        if (m->read_end != UINT64_MAX) {
+            m->gaps++;
+            m->distance += fabs((double)place - (double)m->read_end);
+        }
+        m->read_end = m->shard_start[run.shard] + run.end;
     }
     m->window_count = 0;
     m->window_bytes = 0;
@@ -183,33 +178,20 @@ static int run_epoch(struct measuring *m, struct plan *plan, uint32_t rank, uint
     return count;
 }
 
-static int run_rank(struct measuring *m, uint32_t rank)
+static double ratio(double part, double whole)
 {
-    struct plan_scope scope = m->terms->scope;
-    struct plan plan;
-
-    scope.rank = rank;
-    int code = plan_open(&plan, m->terms->shuffle, &scope);
-    if (code == 0) {
-        if (rank == 0) {
-            m->quality->slots = plan.traits.slots;
-            m->quality->state_bytes = plan.traits.state_bytes;
-        }
-        free(m->slots);
-        m->slots = memory_array(plan.traits.slots, sizeof *m->slots);
-        code = m->slots ? 0 : -ENOMEM;
-    }
-    for (uint64_t epoch = 0; code == 0 && epoch < m->terms->epochs; epoch++)
-        code = run_epoch(m, &plan, rank, epoch);
-    plan_close(&plan);
-    return code;
+    return whole > 0 ? part / whole : NAN;
 }
 
-static int prepare(struct measuring *m)
+static int measure_ranks(struct measuring *m)
 {
     const struct quality_terms *terms = m->terms;
     const struct catalog *catalog = terms->scope.catalog;
+    const double records = (double)catalog->record_count, batch = terms->scope.batch_size;
+    const double epochs = (double)terms->epochs;
+    struct quality *quality = m->quality;
     uint64_t start = 0;
+    int code = 0;
 
     if (terms->classes == 0 || terms->scope.batch_size == 0 || terms->epochs == 0 ||
         terms->reads.window == 0 || terms->reads.alignment == 0)
@@ -220,72 +202,69 @@ static int prepare(struct measuring *m)
     m->window = memory_array(terms->reads.window, sizeof *m->window);
     m->labels.seen = memory_array(terms->classes, sizeof *m->labels.seen);
     m->shards.seen = memory_array(catalog->shard_count, sizeof *m->shards.seen);
-    if (!m->shard_start || !m->had || !m->times || !m->window || !m->labels.seen || !m->shards.seen)
+    uint64_t *frequency = m->frequency = memory_array(terms->classes, sizeof *frequency);
+    if (!m->shard_start || !m->had || !m->times || !m->window || !m->labels.seen ||
+        !m->shards.seen || !frequency)
         return -ENOMEM;
-    for (uint32_t s = 0; s < catalog->shard_count; s++) {
-        m->shard_start[s] = start;
-        start += catalog->shards[s].stream_bytes;
-    }
     for (uint64_t i = 0; terms->labels && i < catalog->record_count; i++)
         if (terms->labels[i] < 0 || (uint32_t)terms->labels[i] >= terms->classes)
             return fail(EINVAL, "record %llu has label %d of %u classes", (unsigned long long)i,
                         terms->labels[i], terms->classes);
-    return 0;
-}
-
-/* Compute what uniformly random draws would give, for values of any frequency. */
-static int at_random(struct measuring *m)
-{
-    const struct catalog *catalog = m->terms->scope.catalog;
-    const double records = (double)catalog->record_count, batch = m->terms->scope.batch_size;
-    uint64_t *frequency = memory_array(m->terms->classes, sizeof *frequency);
-
-    if (!frequency)
-        return -ENOMEM;
+    /* What uniformly random draws would give, for values of any frequency. */
     for (uint64_t i = 0; i < catalog->record_count; i++)
-        frequency[quality_label(m->terms, i)]++;
-    for (uint32_t label = 0; label < m->terms->classes; label++) {
-        double share = (double)frequency[label] / records;
-        m->quality->labels_at_random += -expm1(batch * log1p(-share));
-        m->quality->same_label_at_random += share * share;
+        frequency[quality_label(terms, i)]++;
+    for (uint32_t label = 0; label < terms->classes; label++) {
+        const double share = (double)frequency[label] / records;
+        quality->labels_at_random += -expm1(batch * log1p(-share));
+        quality->same_label_at_random += share * share;
     }
-    free(frequency);
-    for (uint32_t s = 0; s < catalog->shard_count; s++)
-        m->quality->shards_at_random +=
-            -expm1(batch * log1p(-(double)catalog->shards[s].record_count / records));
-    return 0;
-}
-
-static double ratio(double part, double whole)
-{
-    return whole > 0 ? part / whole : NAN;
-}
-
-static void conclude(struct measuring *m)
-{
-    struct quality *quality = m->quality;
-    const uint64_t records = m->terms->scope.catalog->record_count;
-
+    for (uint32_t s = 0; s < catalog->shard_count; s++) {
+        const struct shard *shard = &catalog->shards[s];
+        quality->shards_at_random += -expm1(batch * log1p(-(double)shard->record_count / records));
+        m->shard_start[s] = start;
+        start += shard->stream_bytes;
+    }
+    for (uint32_t rank = 0; code == 0 && rank < terms->scope.ranks; rank++) {
+        struct plan_scope scope = terms->scope;
+        struct plan plan;
+        scope.rank = rank;
+        code = plan_open(&plan, terms->shuffle, &scope);
+        if (code == 0) {
+            if (rank == 0) {
+                quality->slots = plan.traits.slots;
+                quality->state_bytes = plan.traits.state_bytes;
+            }
+            free(m->slots);
+            m->slots = memory_array(plan.traits.slots, sizeof *m->slots);
+            code = m->slots ? 0 : -ENOMEM;
+        }
+        for (uint64_t epoch = 0; code == 0 && epoch < terms->epochs; epoch++)
+            code = run_epoch(m, &plan, rank, epoch);
+        plan_close(&plan);
+    }
+    if (code)
+        return code;
     quality->labels_per_batch = ratio((double)m->labels.sum, (double)m->batches);
     quality->shards_per_batch = ratio((double)m->shards.sum, (double)m->batches);
     quality->same_label = ratio((double)m->same, (double)m->neighbours);
     quality->retention = ratio((double)m->retained, (double)m->retainable);
-    quality->reads = (double)m->reads / (double)m->terms->epochs;
-    quality->seeks = (double)m->seeks / (double)m->terms->epochs;
+    quality->reads = (double)m->reads / epochs;
+    quality->seeks = (double)m->seeks / epochs;
     quality->amplification = ratio((double)m->page_bytes, (double)m->drawn_bytes);
     quality->bytes_per_read = ratio((double)m->read_bytes, (double)m->reads);
     quality->distance_bytes = ratio(m->distance, (double)m->gaps);
     quality->draws = m->epoch_draws;
-    for (uint64_t epoch = 0; epoch < m->terms->epochs; epoch++) {
-        const uint8_t *times = m->times + epoch * records;
+    for (uint64_t epoch = 0; epoch < terms->epochs; epoch++) {
+        const uint8_t *times = m->times + epoch * catalog->record_count;
         uint64_t missing = 0, repeated = 0;
-        for (uint64_t i = 0; i < records; i++) {
+        for (uint64_t i = 0; i < catalog->record_count; i++) {
             missing += times[i] == 0;
             repeated += times[i] > 1 ? times[i] - 1u : 0;
         }
         quality->missing = missing > quality->missing ? missing : quality->missing;
         quality->repeated = repeated > quality->repeated ? repeated : quality->repeated;
     }
+    return 0;
 }
 
 int quality_measure(const struct quality_terms *terms, struct quality *quality)
@@ -294,13 +273,7 @@ int quality_measure(const struct quality_terms *terms, struct quality *quality)
     const uint64_t start_ns = clock_now_ns();
 
     *quality = (struct quality){.draws_least = UINT64_MAX};
-    int code = prepare(&m);
-    if (code == 0)
-        code = at_random(&m);
-    for (uint32_t rank = 0; code == 0 && rank < terms->scope.ranks; rank++)
-        code = run_rank(&m, rank);
-    if (code == 0)
-        conclude(&m);
+    int code = measure_ranks(&m);
     quality->run_ns = clock_now_ns() - start_ns;
     free(m.shard_start);
     free(m.had);
@@ -309,5 +282,6 @@ int quality_measure(const struct quality_terms *terms, struct quality *quality)
     free(m.window);
     free(m.labels.seen);
     free(m.shards.seen);
+    free(m.frequency);
     return code;
 }
