@@ -48,12 +48,12 @@ static void note_latency(void *context, const struct trainer_times *times,
 
 static int infer_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
-    const struct inference *inference = context;
+    struct inference *inference = context;
 
     if (inference->observer->progress)
         inference->observer->progress(inference->observer->context, inference->row, so_far->samples,
                                       draws, so_far->wall_ns);
-    return session_check(&inference->session);
+    return session_tick(&inference->session);
 }
 
 /* Accept a file, or a folder written by `train --checkpoint`. */

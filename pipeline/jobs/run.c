@@ -179,7 +179,7 @@ static int run_tick(void *context, const struct result_epoch *so_far, uint64_t d
                                           .bytes = so_far->samples * (catalog->record_bytes_total /
                                                                       catalog->record_count),
                                           .elapsed_ns = so_far->wall_ns});
-    return session_check(&measurement->session);
+    return session_tick(&measurement->session);
 }
 
 static int between_epochs(void *context, struct result_epoch *epoch)
@@ -225,9 +225,12 @@ static int run_once(struct measurement *measurement, uint64_t turn)
         return -ENOMEM;
     code = wait_at(measurement, RUN_GATE_TURN);
     enter_phase(measurement, RUN_DROP);
-    if (code == 0)
-        code =
-            session_make_cold(session, &measurement->plugins, &measurement->reach, &observer, run);
+    if (code == 0) {
+        recorder_begin_run(session->recorder, run->number);
+        code = witness_make_cold(session->witness, &measurement->plugins, session->ranks,
+                                 &measurement->reach, &observer, run);
+        recorder_mark(session->recorder, "drop", 0, measurement->phase_start_ns);
+    }
     if (code == 0)
         code = wait_at(measurement, RUN_GATE_START);
     if (code == 0) {
@@ -257,7 +260,7 @@ static int run_once(struct measurement *measurement, uint64_t turn)
 static int calibration_tick(void *context, const struct result_epoch *so_far, uint64_t draws)
 {
     (void)so_far, (void)draws;
-    return session_check(context);
+    return session_tick(context);
 }
 
 /* Results that are not reported; larger than a small stack. */

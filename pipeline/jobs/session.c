@@ -11,16 +11,11 @@
 #include <errno.h>
 #include <stdio.h>
 
-int session_check(const struct session *session)
-{
-    if (ranks_called_off(session->ranks))
-        return fail(ECANCELED, "another rank failed");
-    return stop_check();
-}
-
 int session_tick(void *context)
 {
-    return session_check(context);
+    const struct session *session = context;
+
+    return ranks_called_off(session->ranks) ? fail(ECANCELED, "another rank failed") : stop_check();
 }
 
 int session_meet(struct session *session, int code)
@@ -79,19 +74,6 @@ void session_close(struct session *session, int code)
     session->ranks->silence_ns = 0; /* the next phase may take any time */
     witness_close(session->witness);
     memory_limit_leave(&session->limit);
-}
-
-int session_make_cold(struct session *session, const struct job_plugins *plugins,
-                      const struct reach *reach, const struct cache_observer *observer,
-                      struct result_run *run)
-{
-    const uint64_t start_ns = clock_now_ns();
-
-    run->valid = true;
-    recorder_begin_run(session->recorder, run->number);
-    int code = witness_make_cold(session->witness, plugins, session->ranks, reach, observer, run);
-    recorder_mark(session->recorder, "drop", 0, start_ns);
-    return code;
 }
 
 void session_judge(struct session *session, const struct job_plugins *plugins,

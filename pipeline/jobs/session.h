@@ -35,10 +35,6 @@ void session_close(struct session *session, int code);
 /* Enter the memory limit unless already inside. */
 int session_enter_limit(struct session *session);
 
-/* Before a run: drop and inspect caches as the job asks, see witness_make_cold(). */
-int session_make_cold(struct session *session, const struct job_plugins *plugins,
-                      const struct reach *reach, const struct cache_observer *observer,
-                      struct result_run *run);
 /* After a run was gathered: mark it invalid if its evidence says so. */
 void session_judge(struct session *session, const struct job_plugins *plugins,
                    struct result_run *run);
@@ -49,9 +45,8 @@ int session_before_epoch(struct session *session, struct result_epoch *epoch, in
 int session_after_epoch(void *session, struct result_epoch *epoch, int code); /* a hook */
 
 /* Return 0, or why to stop now: -EINTR after stop_ask(), -ECANCELED when another rank
- * failed. */
-int session_check(const struct session *session);
-int session_tick(void *session); /* the same, as a hook */
+ * failed. A hook. */
+int session_tick(void *session);
 
 /* Collective check after what asks session_tick(): a rank that failed ends that on the others, too.
  * It waits for them a few seconds only, so not for where one may be saving something. */

@@ -46,7 +46,7 @@ struct training_run {
 
 static int train_tick(void *context, const struct result_epoch *epoch, uint64_t draws)
 {
-    const struct training_run *training = context;
+    struct training_run *training = context;
     const struct network_input *input = training->current;
     const struct train_observer *observer = training->observer;
 
@@ -54,7 +54,7 @@ static int train_tick(void *context, const struct result_epoch *epoch, uint64_t 
         observer->progress(observer->context, epoch->epoch, input->use == INPUT_EVALUATE,
                            epoch->samples, draws, epoch->wall_ns,
                            input->counted ? input->loss / (double)input->counted : 0);
-    return session_check(&training->session);
+    return session_tick(&training->session);
 }
 
 static void report_stage(const struct training_run *training, const char *stage)
@@ -490,11 +490,17 @@ static int learn(struct training_run *training)
     const struct cache_observer observer = {.progress = report_cold, .context = training};
     struct result_run *run = &training->learn.run;
     struct reach reach;
-    int code = session_meet(&training->session, engine_reach(training->learn.engine, &reach));
+    struct session *session = &training->session;
+    int code = session_meet(session, engine_reach(training->learn.engine, &reach));
 
-    if (code == 0)
-        code =
-            session_make_cold(&training->session, &training->learn.plugins, &reach, &observer, run);
+    run->valid = true;
+    if (code == 0) {
+        const uint64_t start_ns = clock_now_ns();
+        recorder_begin_run(session->recorder, run->number);
+        code = witness_make_cold(session->witness, &training->learn.plugins, session->ranks, &reach,
+                                 &observer, run);
+        recorder_mark(session->recorder, "drop", 0, start_ns);
+    }
     reach_clear(&reach);
     if (code)
         return code;
