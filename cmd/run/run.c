@@ -352,39 +352,6 @@ static int find_data_of(const struct invocation *invocation, struct jobs *jobs, 
     return code && !*is_missing ? tell_failure(invocation, jobs) : COMMAND_OK;
 }
 
-/* Returns enum command_exit. */
-static int carry_out(const struct invocation *invocation, struct jobs *jobs, struct job *job,
-                     struct outputs *outputs, struct job_rates *rates)
-{
-    const bool synthetic = !job->read.data;
-    struct progress progress = progress_start();
-    struct start_at start = {.text = job->start_at, .ranks = &jobs->ranks};
-    const struct run_observer observer = {
-        .progress = speaks(jobs) ? progress_show : NULL,
-        .context = &progress,
-        .gate = jobs->gate      ? member_wait
-                : job->start_at ? start_at_wait
-                                : NULL,
-        .gate_context = jobs->gate ? (void *)(uintptr_t)jobs->gate : &start,
-    };
-    struct result result;
-    bool is_missing;
-
-    int status = find_data_of(invocation, jobs, job, &is_missing);
-    if (status || is_missing)
-        return status;
-    int code = run_jobs(job, 1, &jobs->ranks, &observer, &result);
-    progress_clear(&progress);
-    status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
-    result.data_was_made = result.data_was_made || synthetic;
-    if (speaks(jobs))
-        status = show(invocation, &result, outputs, jobs->documents, rates);
-    else if (!result.valid)
-        status = COMMAND_FAILED;
-    result_destroy(&result);
-    return status;
-}
-
 /* Compare each job with the first, from JSON like `iobench compare`. Returns 0 or -errno. */
 static int compare(const struct jobs *jobs, const json_t *all, struct outputs *outputs)
 {
@@ -443,8 +410,8 @@ static int show_all(const struct invocation *invocation, struct jobs *jobs, stru
 }
 
 /* Returns enum command_exit. */
-static int carry_out_sitting(const struct invocation *invocation, struct jobs *jobs,
-                             struct outputs *outputs)
+static int carry_out_in_turns(const struct invocation *invocation, struct jobs *jobs,
+                              struct outputs *outputs)
 {
     struct result *results = memory_array(jobs->count, sizeof *results);
     struct progress progress = progress_start();
@@ -520,7 +487,7 @@ static void print_rates(const struct jobs *jobs, const struct job_rates *rates)
     puts("\nMeasured one after the other; --paired alternates the jobs and tests the differences.");
 }
 
-/* A failed job does not stop the others; a signal does. */
+/* Run the jobs one after the other. A failed job does not stop the others; a signal does. */
 static int carry_out_each(const struct invocation *invocation, struct jobs *jobs,
                           struct outputs *outputs)
 {
@@ -529,13 +496,38 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
     bool has_table = jobs->count > 1 && speaks(jobs) && !jobs->jobs[0].dry_run;
 
     for (size_t i = 0; rates && i < jobs->count; i++) {
+        struct job *job = &jobs->jobs[i];
+        const bool synthetic = !job->read.data;
+        struct start_at start = {.text = job->start_at, .ranks = &jobs->ranks};
+        bool is_missing;
         if (i && ranks_meet(&jobs->ranks, stop_check(), NULL))
             break;
-        if (i && speaks(jobs) && !takes_stdout(&jobs->jobs[i]))
+        if (i && speaks(jobs) && !takes_stdout(job))
             putchar('\n');
-        int job_status = carry_out(invocation, jobs, &jobs->jobs[i], outputs, &rates[i]);
+        has_table = has_table && !takes_stdout(job);
+        int job_status = find_data_of(invocation, jobs, job, &is_missing);
+        if (job_status == COMMAND_OK && !is_missing) {
+            struct progress progress = progress_start();
+            const struct run_observer observer = {
+                .progress = speaks(jobs) ? progress_show : NULL,
+                .context = &progress,
+                .gate = jobs->gate      ? member_wait
+                        : job->start_at ? start_at_wait
+                                        : NULL,
+                .gate_context = jobs->gate ? (void *)(uintptr_t)jobs->gate : &start,
+            };
+            struct result result;
+            int code = run_jobs(job, 1, &jobs->ranks, &observer, &result);
+            progress_clear(&progress);
+            job_status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
+            result.data_was_made = result.data_was_made || synthetic;
+            if (speaks(jobs))
+                job_status = show(invocation, &result, outputs, jobs->documents, &rates[i]);
+            else if (!result.valid)
+                job_status = COMMAND_FAILED;
+            result_destroy(&result);
+        }
         status = job_status ? job_status : status;
-        has_table = has_table && !takes_stdout(&jobs->jobs[i]);
     }
     if (rates && has_table && !flag_get(&stop_asked))
         print_rates(jobs, rates);
@@ -543,58 +535,33 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
     return status;
 }
 
-static int carry_out_all(const struct invocation *invocation, struct jobs *jobs)
+/* Join the ranks, check all jobs and run them. */
+static int carry_out_jobs(const struct invocation *invocation, struct jobs *jobs)
 {
     struct outputs outputs;
+    int status;
 
-    if (outputs_open(&outputs, jobs->count))
-        return command_failed(invocation);
-    int status = jobs->take_turns && !jobs->jobs[0].dry_run
-                     ? carry_out_sitting(invocation, jobs, &outputs)
-                     : carry_out_each(invocation, jobs, &outputs);
-    if (outputs_finish(&outputs))
-        status = command_failed(invocation);
-    outputs_close(&outputs);
-    return status;
-}
-
-static int join_and_carry_out(const struct invocation *invocation, struct jobs *jobs)
-{
     if (sandbox_enter(invocation, jobs->jobs, jobs->count))
         return command_failed(invocation);
-    int status, code = command_join(&jobs->ranks);
+    int code = command_join(&jobs->ranks);
     if (code) {
         status = command_failed(invocation);
     } else if (check_jobs(jobs)) {
         status = command_misused(invocation);
     } else {
         command_on_interrupt(); /* after MPI's own */
-        status = carry_out_all(invocation, jobs);
+        if (outputs_open(&outputs, jobs->count)) {
+            status = command_failed(invocation);
+        } else {
+            status = jobs->take_turns && !jobs->jobs[0].dry_run
+                         ? carry_out_in_turns(invocation, jobs, &outputs)
+                         : carry_out_each(invocation, jobs, &outputs);
+            if (outputs_finish(&outputs))
+                status = command_failed(invocation);
+            outputs_close(&outputs);
+        }
     }
     command_leave(&jobs->ranks, status != COMMAND_OK);
-    return status;
-}
-
-/* The file's jobs of other commands come last. */
-static int join_and_carry_out_with(const struct invocation *invocation, struct jobs *jobs,
-                                   const struct sections *others)
-{
-    const struct job *asked = invocation->settings;
-    struct invocation whole = *invocation;
-
-    if (others->count && asked->dry_run && ranks_speaks())
-        sections_print(others);
-    if (others->count == 0 || asked->dry_run)
-        return join_and_carry_out(invocation, jobs);
-    whole.more = others->list;
-    whole.more_count = others->count;
-    command_keep_ranks();
-    int status = join_and_carry_out(&whole, jobs);
-    if (status != COMMAND_USAGE) { /* what failed is a job, not the file */
-        const int other = sections_run(others);
-        status = other ? other : status;
-    }
-    command_part_ranks(status != COMMAND_OK);
     return status;
 }
 
@@ -603,7 +570,7 @@ int run_as_member(const struct invocation *invocation, struct job *job,
 {
     struct jobs alone = {.jobs = job, .count = 1, .gate = gate, .documents = documents};
 
-    return join_and_carry_out(invocation, &alone);
+    return carry_out_jobs(invocation, &alone);
 }
 
 static int run_run(const struct invocation *invocation)
@@ -615,11 +582,26 @@ static int run_run(const struct invocation *invocation)
     int code = has_jobfile ? load_jobfiles(invocation, &jobs, &others)
                            : add_command_line(invocation, &jobs);
     int status = code ? command_misused(invocation) : COMMAND_OK;
-    if (code == 0 && jobs.count && jobs.jobs[0].beside)
-        status = beside_carry_out(invocation, jobs.jobs, run_as_member);
-    else if (code == 0)
-        status = join_and_carry_out_with(invocation, &jobs, &others);
+    const struct job *asked = invocation->settings;
 
+    if (code == 0 && others.count && asked->dry_run && ranks_speaks())
+        sections_print(&others);
+    if (code == 0 && jobs.count && jobs.jobs[0].beside) {
+        status = beside_carry_out(invocation, jobs.jobs, run_as_member);
+    } else if (code == 0 && (others.count == 0 || asked->dry_run)) {
+        status = carry_out_jobs(invocation, &jobs);
+    } else if (code == 0) { /* the file's jobs of other commands come last */
+        struct invocation whole = *invocation;
+        whole.more = others.list;
+        whole.more_count = others.count;
+        command_keep_ranks();
+        status = carry_out_jobs(&whole, &jobs);
+        if (status != COMMAND_USAGE) { /* what failed is a job, not the file */
+            const int other = sections_run(&others);
+            status = other ? other : status;
+        }
+        command_part_ranks(status != COMMAND_OK);
+    }
     sections_release(&others);
     release_jobs(&jobs);
     return status;
