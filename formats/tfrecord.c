@@ -130,7 +130,7 @@ static int damaged(void)
 {
     return fail(EBADMSG,
                 "the record's Example (a protocol-buffer message) is damaged, or it is none; "
-                "--decode none reads records whole");
+                "--decode=none reads records whole");
 }
 
 /* Features found, for a message. */
@@ -295,7 +295,7 @@ static int example_parse(const struct tfrecord_settings *keys, const void *messa
         find_features(matches, message, bytes, &names);
         return fail(EBADMSG,
                     "the record's %s has no feature %s%s but: %s; choose one with image=KEY, or "
-                    "read records whole with --decode none",
+                    "read records whole with --decode=none",
                     names.are_lists ? "SequenceExample, of which lists are not read," : "Example",
                     matches[IMAGE].key, keys->image ? "" : " or image",
                     names.used ? names.text : "none");

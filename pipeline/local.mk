@@ -11,7 +11,7 @@ libiobench_a_SOURCES += \
 	pipeline/result/figure.c pipeline/result/figure.h \
 	pipeline/result/findings.c \
 	pipeline/result/findings.h \
-	pipeline/result/gather.c pipeline/result/gather_notices.c \
+	pipeline/result/gather.c \
 	pipeline/result/gather.h \
 	pipeline/result/meter.c \
 	pipeline/result/meter.h \

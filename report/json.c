@@ -3,7 +3,6 @@
  * The JSON document. Every key carries its unit; unmeasured values are null, with the reason in
  * KEY_reason. docs/json.md describes it; a change of meaning raises SCHEMA_VERSION.
  */
-#include "report/latency.h"
 #include "report/report.h"
 #include "report/seal.h"
 
@@ -11,7 +10,6 @@
 #include "base/json.h"
 #include "base/module.h"
 #include "report/mlperf.h"
-#include "report/ranks.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/latency.h"
+#include "report/report.h"
 
 #include "base/json.h"
 #include "pipeline/result/result.h"

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "report/ranks.h"
 
 #include "base/escape.h"
 #include "base/json.h"

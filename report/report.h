@@ -53,6 +53,27 @@ struct timeline *report_timeline_load(const char *name, const json_t *series);
 /* Put the figures of an object, or null with KEY_reason where one is unknown. */
 void report_figures(json_t *object, const struct figure *rows, size_t count, const void *of);
 
+/* docs/json.md, "read_latency"; with quantiles for curves. kinds: one histogram per
+ * result_epoch_kind. */
+json_t *latency_json(const struct histogram *all, const struct histogram *kinds, bool quantiles);
+/* "p50 3.16 ms, ..., max 10.5 ms" of all. Returns text. */
+char *latency_text(const struct histogram *all, char *text, size_t bytes);
+/* "; first epoch p50 ..., p99 ...; later epochs ...", or "" if there was one epoch. Returns text.
+ */
+char *latency_text_by_epoch(const struct histogram *kinds, char *text, size_t bytes);
+
+/* Print a table of lowest, median and highest rank, and the straggler; nothing for one rank. */
+void report_ranks_text(FILE *stream, const struct result_comparison *comparison);
+/* docs/json.md, "ranks_compared"; null for one rank. */
+json_t *report_ranks_json(const struct result_comparison *comparison);
+/* One rank of a run. */
+json_t *report_ranks_json_one(const struct result_rank *rank);
+/* Describe a step of the mean rank: "63.4 ms: wait for batches 0.5%, upload 0.0%, ...". total: over
+ * all ranks. Returns text. */
+char *report_step(const struct result_epoch *total, uint32_t ranks, char *text, size_t text_bytes);
+/* Describe the trainer's device memory: "; 3.2 GiB of the GPU, ...", or "". Returns text. */
+char *report_device_memory(const struct trainer_memory *memory, char *text, size_t text_bytes);
+
 /* Digits in results: 60 s prints as 60.0, not 60.000000000000007, and a time of this century to a
  * microsecond. */
 enum { REPORT_DIGITS = 15 };

@@ -9,7 +9,6 @@
 #include "base/text_stream.h"
 #include "cmd/json_file.h"
 #include "cmd/outputs.h"
-#include "report/ranks.h"
 #include "report/report.h"
 #include "report/words.h"
 

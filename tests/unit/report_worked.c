@@ -5,8 +5,6 @@
 
 #include "base/option.h"
 #include "pipeline/settings/job_options.h"
-#include "report/latency.h"
-#include "report/ranks.h"
 #include "report/report.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/option.h"
-#include "report/ranks.h"
+#include "report/report.h"
 #include "report/summary.h"
 
 #include <math.h>
