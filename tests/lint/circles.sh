@@ -40,7 +40,7 @@ inlines() {
     (
         cd "$1" || exit 1
         # shellcheck disable=SC2046
-        strip $(sources '*.c' '*.h' | grep -Ev '^(bench|examples|tests)/')
+        strip $(sources '*.c' '*.h' | grep -Ev '^(bench|docs/examples|tests)/')
         cd "$LINT_TMP/code" || exit 1
         # shellcheck disable=SC2046
         awk '
