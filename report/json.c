@@ -19,8 +19,7 @@
 
 enum { SCHEMA_VERSION = 1, KEY_BYTES = 96 };
 
-/* Each null has a reason beside it, except a null reason. */
-static void put_null(json_t *object, const char *key, const char *reason)
+void report_null(json_t *object, const char *key, const char *reason)
 {
     const size_t length = strlen(key), end = strlen("_reason");
     char name[KEY_BYTES + 8];
@@ -37,7 +36,7 @@ static void put_real(json_t *object, const char *key, double value)
     if (isfinite(value))
         json_put_number(object, key, value);
     else
-        put_null(object, key, "not a finite number");
+        report_null(object, key, "not a finite number");
 }
 
 static void put_real_if(json_t *object, const char *key, bool known, double value,
@@ -46,7 +45,7 @@ static void put_real_if(json_t *object, const char *key, bool known, double valu
     if (known)
         put_real(object, key, value);
     else
-        put_null(object, key, reason);
+        report_null(object, key, reason);
 }
 
 static void put_text_if(json_t *object, const char *key, const char *text, const char *reason)
@@ -54,7 +53,7 @@ static void put_text_if(json_t *object, const char *key, const char *text, const
     if (text && text[0])
         json_put_text(object, key, text);
     else
-        put_null(object, key, reason);
+        report_null(object, key, reason);
 }
 
 /* Add KEY, KEY_low95, KEY_high95, KEY_min and KEY_max. */
@@ -145,7 +144,7 @@ static void put_figure(json_t *object, const struct figure *row, const void *of)
     const bool is_real = row->type == FIGURE_REAL || row->type == FIGURE_DERIVED;
     if ((reason && !known) || (is_real && !isfinite(real))) {
         json_decref(value);
-        put_null(object, key, reason && !known ? reason : "not a finite number");
+        report_null(object, key, reason && !known ? reason : "not a finite number");
     } else if (row->type == FIGURE_STATS) {
         put_stats(object, key, at);
     } else {
@@ -263,7 +262,7 @@ static json_t *sitting_of(const struct result_sitting *sitting)
     if (sitting->jobs > 1)
         json_put_count(object, "order_seed", sitting->order_seed);
     else
-        put_null(object, "order_seed", "a single job");
+        report_null(object, "order_seed", "a single job");
     PUT(object, turns, sitting);
     put_real_if(object, "until_half_width_percent", sitting->is_until && sitting->half_percent > 0,
                 sitting->half_percent, sitting->is_until ? "too few runs" : not_auto);
@@ -342,7 +341,7 @@ static void put_call(json_t *object, const char *key, const struct server_call *
 
     if (!call->made) {
         snprintf(reason, sizeof reason, "%s did not run", option);
-        put_null(object, key, reason);
+        report_null(object, key, reason);
         return;
     }
     json_t *made = json_object();
@@ -395,7 +394,7 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
     if (cold->server.state != SERVER_NONE)
         json_object_set_new(object, "server", server_of(&cold->server, server_percent));
     else
-        put_null(object, "server", "the files are on local disks or in memory");
+        report_null(object, "server", "the files are on local disks or in memory");
     put_text_if(object, "method", cold->method, "nothing dropped or measured");
     put_text_if(object, "remark", cold->reason, "no remark");
     return object;
@@ -471,7 +470,7 @@ static json_t *run_of(const struct result_run *run, bool digest)
         json_t *epoch = json_object();
         report_figures(epoch, figures_of_epoch, figures_of_epoch_count, &run->epochs[i]);
         if (!digest)
-            put_null(epoch, "digest", "--digest was not given");
+            report_null(epoch, "digest", "--digest was not given");
         json_array_append_new(epochs, epoch);
     }
     json_object_set_new(object, "epochs", epochs);
@@ -575,7 +574,7 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     if (summary->ranks.ranks > 1)
         json_object_set_new(object, "ranks_compared", report_ranks_json(&summary->ranks));
     else
-        put_null(object, "ranks_compared", "only one rank");
+        report_null(object, "ranks_compared", "only one rank");
     PUT(object, ceilings, result);
     for (const struct accelerator *gpu = accelerator_table(); summary->runs && gpu->name; gpu++) {
         json_t *feed = json_object();
@@ -590,7 +589,7 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
     if (summary->runs && result->job->workload && mlperf_check(result, &mlperf) == 0)
         json_object_set_new(object, "mlperf", mlperf_json(&mlperf, summary->samples_per_s.median));
     else
-        put_null(object, "mlperf", "no --workload, or no complete run");
+        report_null(object, "mlperf", "no --workload, or no complete run");
     return object;
 }
 
@@ -632,12 +631,12 @@ json_t *report_json(const struct result *result, const struct summary *summary)
         PUT(points, hints, &result->hints);
         json_object_set_new(object, "entry_points", points);
     } else {
-        put_null(object, "entry_points", "none were made: --entry-points was not given");
+        report_null(object, "entry_points", "none were made: --entry-points was not given");
     }
     if (result->timeline)
         json_object_set_new(object, "series", report_timeline(result->timeline));
     else
-        put_null(object, "series", result->timeline_reason);
+        report_null(object, "series", result->timeline_reason);
     json_object_set_new(object, "notices",
                         json_texts(result->notice_count, RESULT_NOTICE_BYTES, result->notices[0]));
     json_object_set_new(

@@ -18,14 +18,30 @@ static const struct point {
               {"max_s", "max", 1}};
 enum { POINTS = sizeof points / sizeof points[0] };
 
-/* Pairs of a share of the reads and the latency that they did not exceed, down to single reads. */
-static json_t *quantiles_of(const struct histogram *latency)
+static json_t *json_of(const struct histogram *latency, bool quantiles)
 {
     static const double shares[] = {0.01,  0.05,  0.1,   0.2,    0.3,    0.4,    0.5,
                                     0.6,   0.7,   0.8,   0.9,    0.95,   0.98,   0.99,
                                     0.995, 0.998, 0.999, 0.9995, 0.9999, 0.99999};
-    json_t *array = json_array();
+    const bool known = latency->count > 0;
+    json_t *object = json_object();
 
+    json_put_count(object, "reads", latency->count);
+    for (size_t i = 0; i < POINTS; i++)
+        if (known)
+            json_put_number(object, points[i].key,
+                            (double)histogram_quantile(latency, points[i].fraction) / 1e9);
+        else
+            report_null(object, points[i].key, "nothing read");
+    if (known)
+        json_put_number(object, "mean_s", (double)latency->sum * 1e-9 / (double)latency->count);
+    else
+        report_null(object, "mean_s", "nothing read");
+    if (!quantiles)
+        return object;
+    /* Pairs of a share of the reads and the latency that they did not exceed, down to single reads.
+     */
+    json_t *pairs = json_array();
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         if ((1 - shares[i]) * (double)latency->count < 1)
             break;
@@ -34,34 +50,9 @@ static json_t *quantiles_of(const struct histogram *latency)
         json_array_append_new(pair, json_number(shares[i]));
         snprintf(text, sizeof text, "%.6g", (double)histogram_quantile(latency, shares[i]) / 1e9);
         json_array_append_new(pair, json_number(strtod(text, NULL)));
-        json_array_append_new(array, pair);
+        json_array_append_new(pairs, pair);
     }
-    return array;
-}
-
-static void put_seconds(json_t *object, const char *key, bool known, double seconds)
-{
-    char reason[32];
-
-    json_object_set_new(object, key, known ? json_number(seconds) : json_null());
-    snprintf(reason, sizeof reason, "%s_reason", key);
-    if (!known)
-        json_put_text(object, reason, "nothing read");
-}
-
-static json_t *json_of(const struct histogram *latency, bool quantiles)
-{
-    const bool known = latency->count > 0;
-    json_t *object = json_object();
-
-    json_put_count(object, "reads", latency->count);
-    for (size_t i = 0; i < POINTS; i++)
-        put_seconds(object, points[i].key, known,
-                    (double)histogram_quantile(latency, points[i].fraction) / 1e9);
-    put_seconds(object, "mean_s", known,
-                known ? (double)latency->sum * 1e-9 / (double)latency->count : 0);
-    if (quantiles)
-        json_object_set_new(object, "quantiles", quantiles_of(latency));
+    json_object_set_new(object, "quantiles", pairs);
     return object;
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	report/compare.c report/compare_report.c report/compare.h \
+	report/compare.c report/compare.h \
 	report/latency.c report/load.c report/load.h report/seal.c report/seal.h \
 	report/profile.c \
 	report/sizing.c report/sizing.h \

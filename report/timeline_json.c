@@ -24,14 +24,10 @@ static json_t *provenance_of(struct provenance provenance)
     for (int i = 0; i < PROVENANCE_PARTS; i++) {
         const char *key = provenance_keys[i];
         const double value = *provenance_part(&provenance, i);
-        char reason[64];
-        if (isfinite(value)) {
+        if (isfinite(value))
             json_object_set_new(object, key, json_integer((json_int_t)llround(value)));
-            continue;
-        }
-        snprintf(reason, sizeof reason, "%s_reason", key);
-        json_object_set_new(object, key, json_null());
-        json_object_set_new(object, reason, json_text("not counted by any probe"));
+        else
+            report_null(object, key, "not counted by any probe");
     }
     json_put_text(object, "method", provenance_witness_text(provenance.witness));
     return object;

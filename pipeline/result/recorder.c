@@ -45,27 +45,6 @@ static struct seat *seat_of(const struct recorder *recorder, uint32_t local_rank
     return ranks_memory_of(&recorder->memory, local_rank);
 }
 
-/* List the meters and PIDs of all ranks on this node. A rank in another PID namespace gets -1,
- * since its PID would name another process. */
-static int find_all(struct recorder *recorder, size_t *pids)
-{
-    const uint32_t count = recorder->ranks->place.local_ranks;
-    const uint64_t space = seat_of(recorder, 0)->pid_space;
-
-    recorder->meters = memory_array(count, sizeof *recorder->meters);
-    recorder->pids = memory_array(count, sizeof *recorder->pids);
-    if (!recorder->meters || !recorder->pids)
-        return -ENOMEM;
-    *pids = count;
-    for (uint32_t i = 0; i < count; i++) {
-        struct seat *seat = seat_of(recorder, i);
-        recorder->meters[i] = &seat->meter;
-        recorder->pids[i] = seat->pid_space == space ? seat->pid : -1;
-    }
-    recorder->list = (struct meter_list){.meters = recorder->meters, .count = count};
-    return 0;
-}
-
 /* The data, and where links in its folder lead: one path for each file system. */
 struct places {
     const char *data;
@@ -122,16 +101,27 @@ static int start_sampler(struct recorder *recorder, const char *data)
 {
     struct places places;
     const struct plugin_choice own = {.plugin = &meter_probe.plugin, .settings = &recorder->list};
-    size_t pids = 0;
+    const uint32_t count = recorder->ranks->place.local_ranks;
+    const uint64_t space = seat_of(recorder, 0)->pid_space;
     int code = find_places(&places, data);
-    if (code == 0)
-        code = find_all(recorder, &pids);
+    recorder->meters = memory_array(count, sizeof *recorder->meters);
+    recorder->pids = memory_array(count, sizeof *recorder->pids);
+    if (!recorder->meters || !recorder->pids)
+        code = -ENOMEM;
+    /* The meters and PIDs of all ranks on this node. A rank in another PID namespace gets -1, since
+     * its PID would name another process. */
+    for (uint32_t i = 0; code == 0 && i < count; i++) {
+        struct seat *seat = seat_of(recorder, i);
+        recorder->meters[i] = &seat->meter;
+        recorder->pids[i] = seat->pid_space == space ? seat->pid : -1;
+    }
+    recorder->list = (struct meter_list){.meters = recorder->meters, .count = count};
     const struct sampler_site site = {
         .probes = {.roots = &telemetry_roots_usual,
                    .paths = (const char *const *)places.paths,
                    .path_count = places.count,
                    .pids = recorder->pids,
-                   .pid_count = pids},
+                   .pid_count = count},
         .own = &own,
         .interval_ns = recorder->interval_ns,
         .memory_bytes = MEMORY_BYTES,

@@ -65,15 +65,12 @@ struct result_cold {
     char reason[400]; /* what is still cached, and where; or why it is unverified */
 };
 
-/* How long each stage waited, and for what: sums over the threads of the stage. */
+/* How long each stage waited: sums over the threads of the stage. */
 struct result_waits {
-    uint64_t loader_storage_ns; /* the loader waited for the reader */
-    uint64_t loader_memory_ns;  /* ... for memory: decode or trainer is behind */
-    uint64_t decode_input_ns;   /* decode threads waited for records: storage is behind */
-    uint64_t decode_slot_ns;    /* ... for a free batch buffer: the trainer is behind */
-    uint64_t decode_busy_ns;    /* decode threads decoded */
-    uint64_t decode_hints_ns;   /* ... made hints (--entry-points) */
-    uint64_t trainer_input_ns;  /* the trainer waited for a batch */
+    uint64_t loader_storage_ns, loader_memory_ns;
+    uint64_t decode_input_ns, decode_slot_ns, decode_busy_ns;
+    uint64_t decode_hints_ns; /* decode threads made hints (--entry-points) */
+    uint64_t trainer_input_ns;
 };
 
 enum result_limit {
@@ -90,21 +87,18 @@ enum result_limit {
     RESULT_LIMIT_HARNESS, /* the program itself: nothing is read, decoded or trained */
 };
 
-/* An epoch of one rank or of all ranks; pipeline/result/figure.c says how each figure merges. */
+/* An epoch of one rank or of all ranks. pipeline/result/figure.c says what each figure is, and how
+ * it merges. */
 struct result_epoch {
-    uint64_t epoch;
+    uint64_t epoch; /* from 0 */
     uint64_t samples, skipped, batches;
-    uint64_t record_bytes;  /* of the records delivered, framing included */
-    uint64_t request_bytes; /* requested from the reader; read amplification is this divided by
-                               record_bytes */
-    uint64_t requests;
-    uint64_t start_ns, wall_ns;         /* start on the monotonic clock */
-    uint64_t shuffle_ns;                /* creating the sample order */
-    uint64_t order_ns;                  /* the part of it for which the trainer waited */
-    uint64_t storage_idle_ns;           /* storage was idle since the previous epoch */
-    uint64_t read_head_ns;              /* reading the first quarter of the bytes; 0: unknown */
-    uint64_t read_rest_ns;              /* reading the other three */
-    uint64_t steady_samples, steady_ns; /* after that quarter, in steady state; 0: none */
+    uint64_t record_bytes, request_bytes, requests;
+    uint64_t start_ns, wall_ns; /* start on the monotonic clock */
+    uint64_t shuffle_ns,
+        order_ns; /* making the sample order; the part of it that the trainer waited */
+    uint64_t storage_idle_ns;
+    uint64_t read_head_ns, read_rest_ns;
+    uint64_t steady_samples, steady_ns; /* after the head of the reads, in steady state; 0: none */
     uint64_t first_batch_ns;            /* from the epoch's start to its first full batch */
     /* All batches but the first one, and the time from the first to the last: n batches are n - 1
      * intervals. */
@@ -115,16 +109,15 @@ struct result_epoch {
     /* Phases of the trainer's loop; on a device only the part that is not overlapped, so that they
      * add up. */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns;
-    uint64_t nominal_ns; /* nominal time of replayed steps, else 0 */
-    uint64_t first_step_ns,
-        first_compute_ns; /* from the epoch's start to the end of its first step; compute in it */
-    uint64_t copy_ns;     /* all uploads, overlapped or not */
-    uint64_t start_barrier_ns, stop_barrier_ns; /* waiting for the other ranks, not in wall_ns */
-    struct guard_counts guard;                  /* of the rank's process */
+    uint64_t nominal_ns;                      /* of replayed steps */
+    uint64_t first_step_ns, first_compute_ns; /* from the start to the end of the first step */
+    uint64_t copy_ns;                         /* all uploads, overlapped or not */
+    uint64_t start_barrier_ns, stop_barrier_ns;
     uint64_t met_ns; /* from the epoch's start until all ranks knew that all had ended it */
+    struct guard_counts guard; /* of the rank's process */
     struct result_waits waits;
     enum result_limit limit;
-    double cpu_user_s, cpu_system_s; /* of this process */
+    double cpu_user_s, cpu_system_s;
     struct result_bytes device;      /* left storage during the epoch */
     uint64_t merged;                 /* later epochs merged into this row */
     bool digests_differ;             /* of those epochs */
