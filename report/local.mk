@@ -4,7 +4,7 @@ libiobench_a_SOURCES += \
 	report/latency.c report/load.c report/load.h report/seal.c report/seal.h \
 	report/profile.c \
 	report/sizing.c report/sizing.h \
-	report/csv.c report/file.c report/json.c report/print.c report/text.c report/report.h \
+	report/csv.c report/figures.c report/file.c report/json.c report/print.c report/text.c report/report.h \
 	report/mlperf.c report/mlperf.h \
 	report/svg.c report/svg.h report/chart.c report/chart_draw.c report/chart.h \
 	report/html.c report/html.h report/pictures.c report/pictures.h \

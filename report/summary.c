@@ -53,7 +53,7 @@ const char *summary_cache_name(enum result_cache cache)
 
 /* Values of one kind, one for each run: epochs of a run resemble each other, and are no more
  * evidence than one. */
-enum kind {
+enum summary_kind {
     RUN_SAMPLES,
     RUN_BYTES,
     RUN_AU,
@@ -76,12 +76,12 @@ struct collection {
     uint64_t limited_ns[RESULT_LIMIT_HARNESS + 1]; /* how long each stage was the bottleneck */
 };
 
-static double *values_of(const struct collection *collection, enum kind kind)
+static double *values_of(const struct collection *collection, enum summary_kind kind)
 {
     return collection->values + kind * collection->capacity;
 }
 
-static void collect(struct collection *collection, enum kind kind, double value)
+static void collect(struct collection *collection, enum summary_kind kind, double value)
 {
     if (isfinite(value))
         values_of(collection, kind)[collection->count[kind]++] = value;
@@ -374,7 +374,7 @@ int summary_make(const struct result *result, struct summary *summary)
     if (collection.count[RUN_STEADY] < summary->runs)
         collection.count[RUN_STEADY] = 0; /* every run must have reached a steady state */
     const struct {
-        enum kind kind;
+        enum summary_kind kind;
         struct stats_summary *stats;
     } summaries[] = {{RUN_SAMPLES, &summary->samples_per_s},
                      {RUN_BYTES, &summary->bytes_per_s},

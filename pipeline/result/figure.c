@@ -22,19 +22,67 @@ static const char few_reads[] = "too few reads to split, or reads overlapped the
 #define DECODERS "pipeline/engine/decoders.c"
 #define LOADER "pipeline/loader/loader.c"
 #define TRAINING "trainer/training.c"
-#define RESULT "pipeline/result/result.c"
+#define FIGURE "pipeline/result/figure.c"
 #define TEST(name) "tests/unit/test_" name ".c"
 
 static const char by_trainer[] = "mono, of a GPU its own";
 
+static double per_second(uint64_t amount, uint64_t duration_ns)
+{
+    return duration_ns ? (double)amount * 1e9 / (double)duration_ns : 0;
+}
+
+double result_epoch_samples_per_s(const struct result_epoch *epoch)
+{
+    return per_second(epoch->samples, epoch->wall_ns);
+}
+
+double result_epoch_bytes_per_s(const struct result_epoch *epoch)
+{
+    return per_second(epoch->record_bytes, epoch->wall_ns);
+}
+
+double result_epoch_paced_samples_per_s(const struct result_epoch *epoch)
+{
+    return epoch->paced_ns ? per_second(epoch->paced_samples, epoch->paced_ns) : NAN;
+}
+
+double result_epoch_paced_bytes_per_s(const struct result_epoch *epoch)
+{
+    return epoch->paced_ns ? per_second(epoch->paced_bytes, epoch->paced_ns) : NAN;
+}
+
+double result_epoch_read_samples_per_s(const struct result_epoch *epoch)
+{
+    return epoch->read_ns ? per_second(epoch->read_samples, epoch->read_ns) : NAN;
+}
+
+double result_epoch_steady_samples_per_s(const struct result_epoch *epoch)
+{
+    return epoch->steady_ns ? per_second(epoch->steady_samples, epoch->steady_ns) : NAN;
+}
+
+double result_epoch_au_percent(const struct result_epoch *epoch)
+{
+    const uint64_t compute_ns = epoch->compute_ns;
+
+    return compute_ns ? 100.0 * (double)compute_ns / (double)(compute_ns + epoch->wait_ns) : 0;
+}
+
+double result_epoch_mlperf_au_percent(const struct result_epoch *epoch)
+{
+    /* Of several ranks with one step each, there are several batches, and yet no second step. */
+    if (epoch->batches < 2 || epoch->wall_ns <= epoch->first_step_ns ||
+        epoch->compute_ns <= epoch->first_compute_ns)
+        return NAN;
+    return 100.0 * (double)(epoch->compute_ns - epoch->first_compute_ns) /
+           (double)(epoch->wall_ns - epoch->first_step_ns);
+}
+
+/* Unknown, where result_epoch_au_percent() is 0. */
 static double au_percent(const struct result_epoch *epoch)
 {
     return epoch->compute_ns ? result_epoch_au_percent(epoch) : NAN;
-}
-
-static double mlperf_au_percent(const struct result_epoch *epoch)
-{
-    return epoch->compute_ns ? result_epoch_mlperf_au_percent(epoch) : NAN;
 }
 
 const struct figure figures_of_epoch[] = {
@@ -43,7 +91,7 @@ const struct figure figures_of_epoch[] = {
     {"epochs_merged", AT(ORDINAL, merged),
      DOC("epochs that share the row: its counts, bytes and times are sums, `epoch`, "
          "`first_batch_s` and `digest` those of the first, `limit` that of a longest one",
-         "-", RESULT, TEST("rows"))},
+         "-", "pipeline/result/result.c", TEST("rows"))},
     {"samples", AT(COUNT, samples), SUMS, CSV("samples", 0),
      DOC("rows of batches that hold a sample", "-", DECODERS, "tests/cli/run.sh")},
     {"skipped_samples", AT(COUNT, skipped), SUMS, CSV("skipped", 0),
@@ -55,9 +103,9 @@ const struct figure figures_of_epoch[] = {
          "rank's start to the last one's end",
          "mono", ACCOUNT, "tests/cli/accounts.sh")},
     {"samples_per_s", DERIVED(result_epoch_samples_per_s), CSV("samples_per_s", 3),
-     DOC("`samples` / `wall_s`", "mono", RESULT, TEST("figures"))},
+     DOC("`samples` / `wall_s`", "mono", FIGURE, TEST("figures"))},
     {"record_bytes_per_s", DERIVED(result_epoch_bytes_per_s), CSV("record_bytes_per_s", 0),
-     DOC("`record_bytes` / `wall_s`", "mono", RESULT, TEST("figures"))},
+     DOC("`record_bytes` / `wall_s`", "mono", FIGURE, TEST("figures"))},
     {"record_bytes", AT(COUNT, record_bytes), SUMS, CSV("record_bytes", 0),
      DOC("bytes of the samples' records, framing included", "-", DECODERS,
          "tests/cli/accounts.sh")},
@@ -116,21 +164,21 @@ const struct figure figures_of_epoch[] = {
      DOC("new weights", by_trainer, TRAINING, TEST("figures"))},
     {"au_percent", DERIVED(au_percent), .unknown = "the trainer does not compute",
      CSV("au_percent", 4),
-     DOC("100 `compute_s` / (`compute_s` + `wait_s`)", "mono", RESULT, TEST("figures"))},
+     DOC("100 `compute_s` / (`compute_s` + `wait_s`)", "mono", FIGURE, TEST("figures"))},
     {"nominal_s", AT(TIME, nominal_ns), MEANS,
      DOC("nominal time of `replay`; 0 with a real trainer", "-", "trainer/replay.c",
          TEST("replay"))},
-    {"mlperf_au_percent", DERIVED(mlperf_au_percent), .unknown = "the trainer does not compute",
-     CSV("mlperf_au_percent", 4),
+    {"mlperf_au_percent", DERIVED(result_epoch_mlperf_au_percent),
+     .unknown = "the trainer does not compute", CSV("mlperf_au_percent", 4),
      DOC("100 `compute_s` / `wall_s`, both without the epoch's first step, which ends when it is "
          "computed",
-         "mono", RESULT, TEST("parts"))},
+         "mono", FIGURE, TEST("parts"))},
     {"cpu_user_s", AT(REAL, cpu_user_s), SUMS, CSV("cpu_user_s", 3),
      DOC("CPU time of the process in user mode", "getrusage(2)", ACCOUNT, TEST("figures"))},
     {"cpu_system_s", AT(REAL, cpu_system_s), SUMS, CSV("cpu_system_s", 3),
      DOC("CPU time of the process in the kernel", "getrusage(2)", ACCOUNT, TEST("figures"))},
     {"limit", AT(LIMIT, limit), CSV("limit", 0),
-     DOC("the bottleneck, as in `summary`", "-", RESULT, TEST("limit"))},
+     DOC("the bottleneck, as in `summary`", "-", "pipeline/result/result.c", TEST("limit"))},
     {"waits.loader_for_storage_s", AT(TIME, waits.loader_storage_ns), MEANS,
      DOC("the loader's thread waited for reads", "mono", LOADER, TEST("starved"))},
     {"waits.loader_for_memory_s", AT(TIME, waits.loader_memory_ns), MEANS,

@@ -10,41 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static double per_second(uint64_t amount, uint64_t duration_ns)
-{
-    return duration_ns ? (double)amount * 1e9 / (double)duration_ns : 0;
-}
-
-double result_epoch_samples_per_s(const struct result_epoch *epoch)
-{
-    return per_second(epoch->samples, epoch->wall_ns);
-}
-
-double result_epoch_bytes_per_s(const struct result_epoch *epoch)
-{
-    return per_second(epoch->record_bytes, epoch->wall_ns);
-}
-
-double result_epoch_paced_samples_per_s(const struct result_epoch *epoch)
-{
-    return epoch->paced_ns ? per_second(epoch->paced_samples, epoch->paced_ns) : NAN;
-}
-
-double result_epoch_paced_bytes_per_s(const struct result_epoch *epoch)
-{
-    return epoch->paced_ns ? per_second(epoch->paced_bytes, epoch->paced_ns) : NAN;
-}
-
-double result_epoch_read_samples_per_s(const struct result_epoch *epoch)
-{
-    return epoch->read_ns ? per_second(epoch->read_samples, epoch->read_ns) : NAN;
-}
-
-double result_epoch_steady_samples_per_s(const struct result_epoch *epoch)
-{
-    return epoch->steady_ns ? per_second(epoch->steady_samples, epoch->steady_ns) : NAN;
-}
-
 double result_epoch_head_ratio(const struct result_epoch *epoch)
 {
     return epoch->read_head_ns && epoch->read_rest_ns
@@ -62,24 +27,7 @@ double result_run_steady_samples_per_s(const struct result_run *run)
         samples += run->epochs[i].steady_samples;
         duration_ns += run->epochs[i].steady_ns;
     }
-    return duration_ns ? per_second(samples, duration_ns) : NAN;
-}
-
-double result_epoch_au_percent(const struct result_epoch *epoch)
-{
-    const uint64_t compute_ns = epoch->compute_ns;
-
-    return compute_ns ? 100.0 * (double)compute_ns / (double)(compute_ns + epoch->wait_ns) : 0;
-}
-
-double result_epoch_mlperf_au_percent(const struct result_epoch *epoch)
-{
-    /* Of several ranks with one step each, there are several batches, and yet no second step. */
-    if (epoch->batches < 2 || epoch->wall_ns <= epoch->first_step_ns ||
-        epoch->compute_ns <= epoch->first_compute_ns)
-        return NAN;
-    return 100.0 * (double)(epoch->compute_ns - epoch->first_compute_ns) /
-           (double)(epoch->wall_ns - epoch->first_step_ns);
+    return duration_ns ? (double)samples * 1e9 / (double)duration_ns : NAN;
 }
 
 double result_run_mlperf_au_percent(const struct result_run *run)
@@ -145,7 +93,8 @@ void result_epoch_name_source(struct result_epoch *epoch, bool is_first,
 
     if (epoch->limit != RESULT_LIMIT_STORAGE)
         return;
-    if (rate && per_second(epoch->request_bytes, epoch->wall_ns) >= share_of_rate * (double)rate)
+    if (rate && epoch->wall_ns &&
+        (double)epoch->request_bytes * 1e9 >= share_of_rate * (double)rate * (double)epoch->wall_ns)
         epoch->limit = RESULT_LIMIT_RATE;
     else if (result_epoch_is_from_memory(epoch, is_first, cold))
         epoch->limit = RESULT_LIMIT_PAGE_CACHE;
