@@ -42,7 +42,7 @@ static const struct compare_source {
 };
 
 /* Collect the values of a job's runs, in order; NAN if unknown. Returns their count. */
-static size_t collect(const json_t *job, const struct compare_source *source, double *values)
+static size_t run_values(const json_t *job, const struct compare_source *source, double *values)
 {
     const json_t *runs = json_object_get(job, "runs");
     size_t count = json_array_size(runs);
@@ -117,7 +117,7 @@ static size_t sitting_values(const struct compare_group *group, const struct com
         size_t count = 0;
         for (size_t k = i; k < group->count && count == 0; k++)
             if (same_sitting(group->jobs[i], group->jobs[k]))
-                count = keep_known(work, collect(group->jobs[k], source, work));
+                count = keep_known(work, run_values(group->jobs[k], source, work));
         if (count)
             values[sittings++] = stats_summarise(work, count).median;
     }
@@ -166,8 +166,8 @@ static size_t compare_one(const struct compare_group *a, const struct compare_gr
         const json_t *partner = partner_of(a->jobs[i], b);
         if (!partner || turns_of(partner) != turns)
             continue;
-        const size_t mine = collect(a->jobs[i], source, work);
-        const size_t its = collect(partner, source, work + COMPARE_RUNS_MAX);
+        const size_t mine = run_values(a->jobs[i], source, work);
+        const size_t its = run_values(partner, source, work + COMPARE_RUNS_MAX);
         const size_t both = mine < its ? mine : its;
         for (size_t k = 0; k < both - both % turns && count < COMPARE_RUNS_MAX; k++) {
             a_values[count] = work[k];

@@ -38,8 +38,8 @@ void report_csv_marks(FILE *stream, const struct result *result, const struct re
                                                          : "");
 }
 
-static void print_row(FILE *stream, const struct result *result, const struct result_run *run,
-                      const struct result_epoch *epoch, bool degraded)
+static void print_epoch_row(FILE *stream, const struct result *result, const struct result_run *run,
+                            const struct result_epoch *epoch, bool degraded)
 {
     report_csv_quoted(stream, result->job->output.label ? result->job->output.label : "");
     fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number, epoch->epoch + 1);
@@ -89,5 +89,5 @@ void report_csv(FILE *stream, const struct result *result, bool heading)
     }
     for (uint32_t i = 0; i < result->run_count; i++)
         for (uint32_t k = 0; k < result->runs[i].epoch_count; k++)
-            print_row(stream, result, &result->runs[i], &result->runs[i].epochs[k], degraded);
+            print_epoch_row(stream, result, &result->runs[i], &result->runs[i].epochs[k], degraded);
 }

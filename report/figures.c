@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -55,6 +56,7 @@ static void put_figure(json_t *object, const struct figure *row, const void *of)
     json_t *value = NULL;
     char text[40];
 
+    assert(strlen(key) < KEY_BYTES);
     if (within) {
         char name[KEY_BYTES];
         snprintf(name, sizeof name, "%.*s", (int)(within - key), key);

@@ -18,7 +18,7 @@ static const struct point {
               {"max_s", "max", 1}};
 enum { POINTS = sizeof points / sizeof points[0] };
 
-static json_t *json_of(const struct histogram *latency, bool quantiles)
+static json_t *histogram_json(const struct histogram *latency, bool quantiles)
 {
     static const double shares[] = {0.01,  0.05,  0.1,   0.2,    0.3,    0.4,    0.5,
                                     0.6,   0.7,   0.8,   0.9,    0.95,   0.98,   0.99,
@@ -58,13 +58,15 @@ static json_t *json_of(const struct histogram *latency, bool quantiles)
 
 json_t *latency_json(const struct histogram *all, const struct histogram *kinds, bool quantiles)
 {
-    json_t *object = json_of(all, quantiles);
+    json_t *object = histogram_json(all, quantiles);
 
-    json_object_set_new(object, "first_epoch", json_of(&kinds[RESULT_EPOCH_FIRST], quantiles));
-    json_object_set_new(object, "later_epochs", json_of(&kinds[RESULT_EPOCH_LATER], quantiles));
+    json_object_set_new(object, "first_epoch",
+                        histogram_json(&kinds[RESULT_EPOCH_FIRST], quantiles));
+    json_object_set_new(object, "later_epochs",
+                        histogram_json(&kinds[RESULT_EPOCH_LATER], quantiles));
     if (kinds[RESULT_EPOCH_EVALUATION].count)
         json_object_set_new(object, "evaluation",
-                            json_of(&kinds[RESULT_EPOCH_EVALUATION], quantiles));
+                            histogram_json(&kinds[RESULT_EPOCH_EVALUATION], quantiles));
     return object;
 }
 

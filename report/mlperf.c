@@ -6,6 +6,7 @@
 #include "base/profiles/profiles.h"
 #include "report/words.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,6 +58,7 @@ static void rule(struct mlperf *judgement, enum mlperf_rule_name name, bool met,
     struct mlperf_rule *at = &judgement->rules[name];
     va_list arguments;
 
+    assert(name < MLPERF_RULES);
     at->met = met;
     va_start(arguments, format);
     vsnprintf(at->text, sizeof at->text, format, arguments);

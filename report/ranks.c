@@ -59,8 +59,8 @@ char *report_device_memory(const struct trainer_memory *memory, char *text, size
 
 /* ---- text ---- */
 
-static void print_row(FILE *stream, const char *name, const char *low, const char *middle,
-                      const char *high)
+static void print_spread(FILE *stream, const char *name, const char *low, const char *middle,
+                         const char *high)
 {
     fprintf(stream, "           %-22s%13s%13s%13s\n", name, low, middle, high);
 }
@@ -70,9 +70,9 @@ static void print_times(FILE *stream, const char *name, const struct result_spre
     char low[WORDS_BYTES], middle[WORDS_BYTES], high[WORDS_BYTES];
 
     if (seconds->maximum > 0)
-        print_row(stream, name, words_duration((uint64_t)(seconds->minimum * 1e9), low),
-                  words_duration((uint64_t)(seconds->median * 1e9), middle),
-                  words_duration((uint64_t)(seconds->maximum * 1e9), high));
+        print_spread(stream, name, words_duration((uint64_t)(seconds->minimum * 1e9), low),
+                     words_duration((uint64_t)(seconds->median * 1e9), middle),
+                     words_duration((uint64_t)(seconds->maximum * 1e9), high));
 }
 
 void report_ranks_text(FILE *stream, const struct result_comparison *comparison)
@@ -87,9 +87,9 @@ void report_ranks_text(FILE *stream, const struct result_comparison *comparison)
     snprintf(title, sizeof title, "%u on %u %s", comparison->ranks, comparison->nodes,
              comparison->nodes == 1 ? "node" : "nodes");
     fprintf(stream, "  Ranks    %-22s%13s%13s%13s\n", title, "lowest", "median", "highest");
-    print_row(stream, "samples/s", words_rate(comparison->samples_per_s.minimum, low),
-              words_rate(comparison->samples_per_s.median, middle),
-              words_rate(comparison->samples_per_s.maximum, high));
+    print_spread(stream, "samples/s", words_rate(comparison->samples_per_s.minimum, low),
+                 words_rate(comparison->samples_per_s.median, middle),
+                 words_rate(comparison->samples_per_s.maximum, high));
     print_times(stream, "time", &comparison->wall_s);
     for (int phase = 0; phase < RESULT_PHASES; phase++)
         print_times(stream, phase_name((enum result_phase)phase), &comparison->phase_s[phase]);

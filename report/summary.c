@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/stats.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -81,8 +82,9 @@ static double *values_of(const struct collection *collection, enum summary_kind 
     return collection->values + kind * collection->capacity;
 }
 
-static void collect(struct collection *collection, enum summary_kind kind, double value)
+static void note_value(struct collection *collection, enum summary_kind kind, double value)
 {
+    assert(collection->count[kind] < collection->capacity); /* one value of each run */
     if (isfinite(value))
         values_of(collection, kind)[collection->count[kind]++] = value;
 }
@@ -95,10 +97,10 @@ static void collect_run(const struct result_run *run, struct summary *summary,
     for (uint32_t i = 0; i < run->epoch_count; i++) {
         const struct result_epoch *epoch = &run->epochs[i];
         if (i == 0) {
-            collect(collection, FIRST_SAMPLES, result_epoch_samples_per_s(epoch));
-            collect(collection, FIRST_BYTES, result_epoch_bytes_per_s(epoch));
-            collect(collection, FIRST_AU, result_epoch_au_percent(epoch));
-            collect(collection, FIRST_HEAD, result_epoch_head_ratio(epoch));
+            note_value(collection, FIRST_SAMPLES, result_epoch_samples_per_s(epoch));
+            note_value(collection, FIRST_BYTES, result_epoch_bytes_per_s(epoch));
+            note_value(collection, FIRST_AU, result_epoch_au_percent(epoch));
+            note_value(collection, FIRST_HEAD, result_epoch_head_ratio(epoch));
             summary->first_record_bytes += epoch->record_bytes;
             summary->device_bytes += epoch->device.bytes;
             summary->device_known = summary->device_known && epoch->device.known;
@@ -113,19 +115,19 @@ static void collect_run(const struct result_run *run, struct summary *summary,
             result_epoch_add(&storage, epoch);
     }
     if (run->epoch_count > 1) {
-        collect(collection, LATER_SAMPLES, result_epoch_samples_per_s(&later));
-        collect(collection, LATER_BYTES, result_epoch_bytes_per_s(&later));
-        collect(collection, LATER_AU, result_epoch_au_percent(&later));
+        note_value(collection, LATER_SAMPLES, result_epoch_samples_per_s(&later));
+        note_value(collection, LATER_BYTES, result_epoch_bytes_per_s(&later));
+        note_value(collection, LATER_AU, result_epoch_au_percent(&later));
     }
     if (storage.wall_ns)
-        collect(collection, RUN_STORAGE,
-                (double)storage.request_bytes * 1e9 / (double)storage.wall_ns);
+        note_value(collection, RUN_STORAGE,
+                   (double)storage.request_bytes * 1e9 / (double)storage.wall_ns);
     summary->runs++;
-    collect(collection, RUN_SAMPLES, result_run_samples_per_s(run));
-    collect(collection, RUN_BYTES, result_run_bytes_per_s(run));
-    collect(collection, RUN_AU, result_run_au_percent(run));
-    collect(collection, RUN_MLPERF, result_run_mlperf_au_percent(run));
-    collect(collection, RUN_STEADY, result_run_steady_samples_per_s(run));
+    note_value(collection, RUN_SAMPLES, result_run_samples_per_s(run));
+    note_value(collection, RUN_BYTES, result_run_bytes_per_s(run));
+    note_value(collection, RUN_AU, result_run_au_percent(run));
+    note_value(collection, RUN_MLPERF, result_run_mlperf_au_percent(run));
+    note_value(collection, RUN_STEADY, result_run_steady_samples_per_s(run));
     histogram_merge(&summary->read_latency_ns, &run->read_latency_ns);
     for (int i = 0; i < RESULT_EPOCH_KINDS; i++)
         histogram_merge(&summary->epoch_latency_ns[i], &run->epoch_latency_ns[i]);
@@ -394,6 +396,7 @@ int summary_make(const struct result *result, struct summary *summary)
     const double *heads = values_of(&collection, FIRST_HEAD);
     const size_t head_count = collection.count[FIRST_HEAD];
     summary->head_ratio = stats_summarise(heads, head_count);
+    assert(collection.count[RUN_SAMPLES] == summary->runs);
     summary->drift = trend_test(values_of(&collection, RUN_SAMPLES), collection.count[RUN_SAMPLES]);
     summary->drifts = summary->drift.p < 0.05 && fabs(summary->drift.drift) > DRIFT_MAX;
     make_limit(result, &collection, summary);

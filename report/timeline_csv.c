@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -204,6 +205,7 @@ static struct timeline *deal_out(const struct table *table)
         const uint32_t end =
             i + 1 < table->node_count ? table->nodes[i + 1].first : table->all->column_count;
         struct timeline_node *node = &sum->nodes[i];
+        assert(first < end); /* a node has the column that begins it */
         memcpy(node->host, table->nodes[i].host, sizeof node->host);
         node->timeline = take_columns(table->all, first, end - first);
         if (!node->timeline)

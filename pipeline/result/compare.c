@@ -12,7 +12,7 @@
 
 enum { RATE, WALL_S, BARRIER_S, WORK_S, PHASE_S /* and the phases after the first */ };
 
-static double value_of(const struct result_rank *rank, int figure)
+static double figure_of(const struct result_rank *rank, int figure)
 {
     const struct result_epoch *total = &rank->total;
 
@@ -35,7 +35,7 @@ static struct result_spread spread_of(const struct result_rank *ranks, uint32_t 
                                       double *values)
 {
     for (uint32_t i = 0; i < count; i++)
-        values[i] = value_of(&ranks[i], figure);
+        values[i] = figure_of(&ranks[i], figure);
     stats_sort(values, count);
     return (struct result_spread){values[0], values[(count - 1) / 2], values[count - 1]};
 }
@@ -60,16 +60,16 @@ int result_compare(const struct result_rank *ranks, uint32_t count,
 
     for (uint32_t i = 0; i < count; i++) {
         comparison->nodes += ranks[i].leads;
-        if (value_of(&ranks[i], WORK_S) > value_of(last, WORK_S))
+        if (figure_of(&ranks[i], WORK_S) > figure_of(last, WORK_S))
             last = &ranks[i];
     }
     comparison->straggler = last->rank;
     comparison->straggler_limit = last->total.limit;
     memcpy(comparison->straggler_host, last->host, sizeof last->host);
     if (median > 0)
-        comparison->behind_percent = 100 * (value_of(last, WORK_S) / median - 1);
+        comparison->behind_percent = 100 * (figure_of(last, WORK_S) / median - 1);
     for (int phase = 0; phase < RESULT_PHASES; phase++) {
-        const double lost = value_of(last, PHASE_S + phase) - comparison->phase_s[phase].median;
+        const double lost = figure_of(last, PHASE_S + phase) - comparison->phase_s[phase].median;
         if (phase != RESULT_PHASE_EXCHANGE && lost > most) {
             most = lost;
             comparison->behind_phase = (enum result_phase)phase;

@@ -246,6 +246,7 @@ void result_epoch_add(struct result_epoch *sum, const struct result_epoch *later
 void figures_merge_ranks(const struct result_epoch *first, size_t stride, uint32_t count,
                          struct result_epoch *merged)
 {
+    assert(count > 0);
     *merged = *first;
     for (size_t i = 0; i < figures_of_epoch_count; i++) {
         const struct figure *row = &figures_of_epoch[i];

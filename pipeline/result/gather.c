@@ -4,13 +4,14 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct result_rank describe(const struct ranks *ranks)
+static struct result_rank rank_here(const struct ranks *ranks)
 {
     const struct ranks_place *place = &ranks->place;
     struct result_rank rank = {
@@ -115,6 +116,7 @@ static void settle_cold(const struct cold_report *reports, uint32_t ranks, struc
             continue;
         }
         memcpy(node->host, reports[i].rank.host, sizeof node->host);
+        assert(reports[i].rank.node < run->node_count);
         node->cold = cold;
     }
     run->cold = run->nodes[reports[0].rank.node].cold;
@@ -129,7 +131,7 @@ static void settle_cold(const struct cold_report *reports, uint32_t ranks, struc
 int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct result_run *run)
 {
     const uint32_t count = ranks->place.ranks;
-    struct cold_report report = {.rank = describe(ranks), .cold = *mine};
+    struct cold_report report = {.rank = rank_here(ranks), .cold = *mine};
 
     run->cold = *mine;
     run->cold.state = result_cold_state(mine);
@@ -268,7 +270,7 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
     run->ranks = memory_array(count, sizeof *run->ranks);
     int code = mine && reports && run->ranks ? 0 : -ENOMEM;
     if (code == 0) {
-        mine->rank = describe(ranks);
+        mine->rank = rank_here(ranks);
         mine->run = *run;
         memcpy(mine->epochs, run->epochs, run->epoch_count * sizeof *run->epochs);
         code = ranks_gather(ranks, mine, bytes, reports);
@@ -303,7 +305,7 @@ int gather_guard(struct ranks *ranks, struct guard_counts *counts)
 
 struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch)
 {
-    struct result_rank mine = describe(ranks);
+    struct result_rank mine = rank_here(ranks);
     struct result_rank *all = memory_array(ranks->place.ranks, sizeof *all);
 
     mine.total = *epoch;

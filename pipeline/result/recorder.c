@@ -138,7 +138,7 @@ static int start_sampler(struct recorder *recorder, const char *data)
     return sampler_start(recorder->sampler);
 }
 
-static void release(struct recorder *recorder)
+static void close_recorder(struct recorder *recorder)
 {
     sampler_close(recorder->sampler);
     ranks_unshare(&recorder->memory);
@@ -179,7 +179,7 @@ struct recorder *recorder_start(const char *data, const struct output_settings *
         code = ranks_compare_clocks(ranks, &recorder->clock);
     if (code == 0)
         return recorder;
-    release(recorder);
+    close_recorder(recorder);
     return NULL;
 }
 
@@ -272,7 +272,7 @@ static struct timeline *join_nodes(struct ranks *ranks, struct timeline *own)
     return timeline_join(nodes, count);
 }
 
-static struct timeline *gather(struct recorder *recorder, struct timeline *own)
+static struct timeline *gather_nodes(struct recorder *recorder, struct timeline *own)
 {
     struct ranks *ranks = recorder->ranks;
     struct ranks_clock end;
@@ -325,8 +325,8 @@ struct timeline *recorder_finish(struct recorder *recorder, int code)
         }
     }
     if (code == 0 && recorder->ranks->place.ranks > 1)
-        timeline = gather(recorder, timeline);
-    release(recorder);
+        timeline = gather_nodes(recorder, timeline);
+    close_recorder(recorder);
     return timeline;
 }
 

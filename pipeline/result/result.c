@@ -4,6 +4,7 @@
 #include "dataset/catalog.h"
 #include "dataset/manifest.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -145,6 +146,7 @@ void result_run_add(struct result_run *run, const struct result_epoch *epoch)
         run->epoch_count = 1 + RESULT_ROWS / 2;
         run->row_epochs *= 2;
     }
+    assert(run->epoch_count < RESULT_ROWS && run->epoch_count < run->epochs_run);
     run->epochs[run->epoch_count++] = *epoch;
 }
 

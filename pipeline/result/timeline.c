@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "pipeline/result/meter.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,7 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
                  series_name(&series->metrics[i], name, sizeof name),
                  series->metrics[i].kind == METRIC_COUNTER ? "_per_s" : "");
     }
+    assert(count <= timeline->column_count); /* room for all */
     timeline->column_count = count;
 
     /* Rows. Counting starts at the first row of the series, which is in no bin. Samples may follow
@@ -142,6 +144,7 @@ double timeline_time_s(const struct timeline *timeline, uint64_t row)
 
 double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column)
 {
+    assert(row < timeline->row_count && column < timeline->column_count);
     return timeline_row(timeline, row)[1 + column];
 }
 
