@@ -45,7 +45,7 @@ static void put_text_if(json_t *object, const char *key, const char *text, const
 }
 
 #define PUT(object, rows, of) report_figures(object, rows, sizeof rows / sizeof *rows, of)
-#define AT(type, of, field) FIGURE_##type, .offset = offsetof(struct of, field)
+#define AT(type, of, field) FIGURE_AT(type, of, field)
 
 /* ---- parts of a job ---- */
 
@@ -139,7 +139,7 @@ static json_t *sitting_of(const struct result_sitting *sitting)
         {"turns", AT(COUNT, result_sitting, turns)},
         {"runs_auto", AT(FLAG, result_sitting, is_until)},
         {"until_reached", AT(FLAG, result_sitting, is_reached),
-         .known_at = offsetof(struct result_sitting, is_until), .unknown = not_auto},
+         FIGURE_KNOWN(result_sitting, is_until), .unknown = not_auto},
     };
     json_t *object = json_object();
 
@@ -198,7 +198,7 @@ static json_t *engine_of(const struct result *result)
     static const struct figure used[] = {
         {"decode_threads", AT(NUMBER, result, threads)},
         {"memory_bytes", AT(COUNT, result, memory_bytes)},
-        {"window_records", AT(COUNT, result, reads.window)},
+        {"window_records", AT(NUMBER, result, reads.window)},
         {"read_bytes_max", AT(COUNT, result, reads.read_bytes)},
         {"shuffle_slots", AT(COUNT, result, slots)},
         {"ranks", AT(NUMBER, result, ranks)},
@@ -408,10 +408,9 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
          .unknown = no_later},
         {"later_epochs_record_bytes_per_s", AT(STATS, summary, later.bytes_per_s),
          .unknown = no_later},
-        {"au_percent", AT(STATS, summary, au_percent), .known_at = offsetof(struct summary, trains),
+        {"au_percent", AT(STATS, summary, au_percent), FIGURE_KNOWN(summary, trains),
          .unknown = no_work},
-        {"mlperf_au_percent", AT(STATS, summary, mlperf_au_percent),
-         .known_at = offsetof(struct summary, trains),
+        {"mlperf_au_percent", AT(STATS, summary, mlperf_au_percent), FIGURE_KNOWN(summary, trains),
          .unknown = "the trainer does not compute, or no epoch has a second step"},
         {"steady_samples_per_s", AT(STATS, summary, steady_samples_per_s),
          .unknown = "read-ahead grew or shrank, or fewer than 20 batches"},
@@ -430,8 +429,7 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
         {"short_reads", AT(COUNT, summary, short_reads)},
         {"first_epoch_record_bytes", AT(COUNT, summary, first_record_bytes)},
         {"first_epoch_device_read_bytes", AT(COUNT, summary, device_bytes),
-         .known_at = offsetof(struct summary, device_known),
-         .unknown = "not known for every run; see runs"},
+         FIGURE_KNOWN(summary, device_known), .unknown = "not known for every run; see runs"},
     };
     static const struct figure ceilings[] = {
         {"floor_samples_per_s", AT(REAL, result, floor_samples_per_s), .unknown = no_calibration},
@@ -486,7 +484,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
         {"decode_threads_s", AT(TIME, result_hints, decode_ns)},
         {"write_s", AT(TIME, result_hints, keep_ns)},
         {"file_images", AT(COUNT, result_hints, kept_images)},
-        {"file", AT(TEXT, result_hints, path), .reason_at = offsetof(struct result_hints, reason)},
+        {"file", AT(TEXT, result_hints, path), FIGURE_REASON(result_hints, reason)},
     };
     json_t *object = json_object(), *runs = json_array();
     char headline[REPORT_HEADLINE_BYTES];

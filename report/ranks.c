@@ -143,7 +143,7 @@ json_t *report_ranks_json(const struct result_comparison *comparison)
 
 json_t *report_ranks_json_one(const struct result_rank *rank)
 {
-#define AT(type, field) FIGURE_##type, .offset = offsetof(struct result_rank, field)
+#define AT(type, field) FIGURE_AT(type, result_rank, field)
     static const struct figure rows[] = {
         {"rank", AT(NUMBER, rank)},
         {"node", AT(NUMBER, node)},

@@ -6,12 +6,10 @@
 #include <assert.h>
 #include <math.h>
 
-#define AT(type, field) FIGURE_##type, offsetof(struct result_epoch, field)
+#define AT(type, field) FIGURE_AT(type, result_epoch, field)
 #define SUMS FIGURE_SUM, FIGURE_SUM
 #define MEANS FIGURE_SUM, FIGURE_MEAN
-#define DEVICE                                               \
-    .known_at = offsetof(struct result_epoch, device.known), \
-    .reason_at = offsetof(struct result_epoch, device.reason)
+#define DEVICE FIGURE_KNOWN(result_epoch, device.known), FIGURE_REASON(result_epoch, device.reason)
 #define DERIVED(function) FIGURE_DERIVED, .value = function
 #define CSV(name, places) .column = name, .digits = places
 #define DOC(what, by, in, test) .meaning = what, .clock = by, .code = in, .witness = test

@@ -54,6 +54,27 @@ struct figure {
     const char *meaning, *clock, *code, *witness;
 };
 
+/* The type and offset of a row, whose type is that of the field; and what says whether it is known.
+ */
+#define FIGURE_AT(kind, of, field)                        \
+    FIGURE_##kind, .offset = offsetof(struct of, field) + \
+                             0 * sizeof(FIGURE_IS_##kind(((struct of *)0)->field))
+#define FIGURE_KNOWN(of, field) \
+    .known_at = offsetof(struct of, field) + 0 * sizeof(FIGURE_IS_FLAG(((struct of *)0)->field))
+#define FIGURE_REASON(of, field) \
+    .reason_at = offsetof(struct of, field) + 0 * sizeof(FIGURE_IS_TEXT(((struct of *)0)->field))
+#define FIGURE_IS_COUNT(field) _Generic(field, uint64_t : 0)
+#define FIGURE_IS_ORDINAL(field) _Generic(field, uint64_t : 0)
+#define FIGURE_IS_NUMBER(field) _Generic(field, uint32_t : 0)
+#define FIGURE_IS_TIME(field) _Generic(field, uint64_t : 0)
+#define FIGURE_IS_REAL(field) _Generic(field, double : 0)
+#define FIGURE_IS_FLAG(field) _Generic(field, bool : 0)
+#define FIGURE_IS_TEXT(field) _Generic(field, char * : 0)
+#define FIGURE_IS_STATS(field) _Generic(field, struct stats_summary : 0)
+#define FIGURE_IS_DERIVED(field) _Generic(field, struct result_epoch : 0)
+#define FIGURE_IS_LIMIT(field) _Generic(field, enum result_limit : 0)
+#define FIGURE_IS_DIGEST(field) _Generic(field, uint64_t : 0)
+
 /* The figures of an epoch, in the order of reports. */
 extern const struct figure figures_of_epoch[];
 extern const size_t figures_of_epoch_count;
