@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Pure code with its own unit tests.
 libiobench_a_SOURCES += \
-	cmd/arguments.c cmd/arguments.h cmd/foreign_job.c cmd/foreign_job.h cmd/jobfile.c cmd/jobfile.h \
-	cmd/ramp/point.c cmd/ramp/point.h cmd/ramp/search.c cmd/ramp/search.h \
+	cmd/arguments.c cmd/arguments.h cmd/jobfile.c cmd/jobfile.h \
+	cmd/ramp/search.c cmd/ramp/search.h \
 	cmd/size/answer.c cmd/size/answer.h cmd/size/curve.c cmd/size/curve.h cmd/size/inputs.c cmd/size/inputs.h \
 	cmd/size/rates.c cmd/size/rates.h cmd/size/simulation.c cmd/size/simulation.h \
 	cmd/sweep/figures.c cmd/sweep/figures.h cmd/sweep/plan.c cmd/sweep/plan.h
@@ -14,15 +14,12 @@ iobench_SOURCES = \
 	cmd/program.c cmd/program.h cmd/progress.c cmd/progress.h cmd/registry.c cmd/sandbox.c cmd/sandbox.h cmd/section.c \
 	cmd/section.h cmd/start_at.c cmd/start_at.h cmd/synthetic.c cmd/synthetic.h \
 	cmd/checkpoint/checkpoint.c cmd/checkpoint/report.c cmd/checkpoint/report.h \
-	cmd/doctor/doctor.c cmd/doctor/doctor.h cmd/doctor/fabric.c cmd/doctor/finding.c cmd/doctor/launch.c \
-	cmd/doctor/machine.c cmd/doctor/path.c cmd/doctor/ports.c \
-	cmd/help/completion.c cmd/help/completion.h cmd/help/completion_bash.c cmd/help/completion_fish.c \
-	cmd/help/completion_words.c cmd/help/completion_zsh.c cmd/help/explain.c cmd/help/help.c cmd/help/help.h \
-	cmd/help/list.c cmd/help/manual.c cmd/help/manual.h \
+	cmd/doctor/doctor.c cmd/doctor/doctor.h cmd/doctor/fabric.c cmd/doctor/launch.c \
+	cmd/help/completion.c cmd/help/help.c cmd/help/help.h cmd/help/list.c cmd/help/manual.c cmd/help/manual.h \
 	cmd/infer/infer.c \
 	cmd/monitor/monitor.c \
 	cmd/net/beside.c cmd/net/beside.h cmd/net/beside_report.c cmd/net/net.c cmd/net/report.c cmd/net/report.h \
-	cmd/pack/inspect.c cmd/pack/pack.c cmd/pack/verify.c \
+	cmd/pack/inspect.c cmd/pack/pack.c cmd/pack/verify.c cmd/pack/verify.h \
 	cmd/ramp/ramp.c cmd/ramp/ramp.h cmd/ramp/report.c \
 	cmd/results/compare.c cmd/results/gather.c cmd/json_file.c cmd/json_file.h cmd/results/plot.c \
 	cmd/results/report.c cmd/results/report_data.c cmd/results/report_data.h cmd/results/show.c \

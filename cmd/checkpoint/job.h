@@ -9,7 +9,6 @@
 #ifndef IOBENCH_CHECKPOINT_JOB_H
 #define IOBENCH_CHECKPOINT_JOB_H
 
-#include "cmd/checkpoint/content.h"
 #include "cmd/checkpoint/save.h"
 #include "pipeline/result/result.h"
 #include "pipeline/settings/settings.h"

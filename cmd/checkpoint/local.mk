@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	cmd/checkpoint/content.c cmd/checkpoint/content.h \
 	cmd/checkpoint/job.c cmd/checkpoint/job.h \
-	cmd/checkpoint/manifest.c \
 	cmd/checkpoint/model.c cmd/checkpoint/model.h \
 	cmd/checkpoint/plugins.h cmd/checkpoint/registry.c \
 	cmd/checkpoint/reads.c cmd/checkpoint/writes.c \
-	cmd/checkpoint/restore.c cmd/checkpoint/restore.h \
 	cmd/checkpoint/save.c cmd/checkpoint/save.h \
 	cmd/checkpoint/shared.c cmd/checkpoint/shared.h \
 	cmd/checkpoint/snapshot.c cmd/checkpoint/snapshot.h \

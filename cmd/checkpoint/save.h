@@ -48,10 +48,29 @@ int rank_buffers_create(struct rank_buffers *buffers);
 void rank_buffers_destroy(struct rank_buffers *buffers);
 struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t number);
 
+/* ---- what a checkpoint holds: random bytes from a seed, which neither compress nor repeat ----
+ *
+ * A chunk is a pattern, the same for all chunks and filled in once, with a stamp in each block of
+ * 4 KiB that no other block of any checkpoint has. So a chunk costs a checksum and a few stores,
+ * far less than storage does, and a chunk that is misplaced, stale or damaged has another checksum.
+ * Any thread. */
+
+/* Off the clock; chunk: 8-byte aligned. */
+void content_fill(void *chunk, size_t bytes, uint64_t seed);
+
+/* Stamp a filled chunk with its file offset and the checkpoint's key. Returns its CRC-32C. */
+uint32_t content_stamp(void *chunk, size_t bytes, uint64_t key, uint32_t file, uint64_t offset);
+
+/* Bytes per second that one thread generates, or verifies, measured for about 50 ms. */
+struct content_ceiling {
+    double made_per_s, checked_per_s;
+};
+void content_measure(void *chunk, size_t bytes, struct content_ceiling *ceiling);
+
 struct save {
     const struct snapshot_store *store;
     struct snapshot *snapshot;    /* receives the checksums of what is written */
-    struct rank_buffers *buffers; /* filled (cmd/checkpoint/content.h) */
+    struct rank_buffers *buffers; /* filled by content_fill() */
     uint32_t first_rank;
     const struct plugin *writer; /* NULL: the best that works */
     bool direct, sync;

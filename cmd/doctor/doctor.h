@@ -22,20 +22,6 @@ struct doctor_finding {
     char advice[300]; /* remedy; "" if none is needed */
 };
 
-/* path: of the data, or NULL. */
-struct doctor_check {
-    const char *name;
-    void (*look)(const char *path, struct doctor_finding *finding);
-};
-
-extern const struct doctor_check doctor_machine[]; /* both end with a NULL name */
-extern const struct doctor_check doctor_path[];
-
-/* Open a reader and a file and read the file's first bytes, as a run does. falls_back: see struct
- * reader_config. Returns 0 or a negative errno with a reason. */
-int doctor_try_reader(const struct plugin *plugin, const char *path, bool falls_back,
-                      struct reader_traits *traits);
-
 /* Where the findings of a part without a fixed list go. */
 struct doctor_report {
     void (*add)(void *context, const char *name, const struct doctor_finding *finding);
@@ -43,8 +29,6 @@ struct doctor_report {
 };
 
 void doctor_look_fabric(const struct telemetry_roots *roots, const struct doctor_report *report);
-void doctor_look_port(const struct telemetry_roots *roots, const struct infiniband_port *port,
-                      const struct doctor_report *report);
 /* Join the processes that a launcher started and look at the job; only rank 0 reports. Returns 0 or
  * a negative errno with a reason, also where the processes do not find each other. */
 int doctor_look_launch(const struct doctor_report *report);

@@ -3,23 +3,377 @@
  * doctor: the fabric: RDMA ports, network interfaces, NFS mounts, and the way between GPU and
  * adapter. Everything is read below the roots of proc and sysfs.
  */
-#include "cmd/doctor/doctor.h"
-
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/gid.h"
+#include "cmd/doctor/doctor.h"
 #include "telemetry/counters.h"
 #include "telemetry/mount.h"
 
+#include <arpa/inet.h>
 #include <endian.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+/* doctor: the ports of RDMA adapters: link, PCIe, MTU, GIDs, congestion, counters, permission.
+ */
+
+enum { TEXT_BYTES = 128, GIDS_MAX = 256 };
+
+struct port_view {
+    const struct telemetry_roots *roots;
+    const struct infiniband_port *port;
+    bool is_software; /* rxe, siw: without an adapter */
+    bool is_ethernet;
+};
+
+/* Read a file of the port, of its adapter, or of the network interface beneath. */
+static bool read_port(const struct port_view *view, const char *file, char *text)
+{
+    return procfile_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/ports/%u/%s", view->roots->sys,
+                         view->port->device, view->port->number, file);
+}
+
+static bool read_adapter(const struct port_view *view, const char *file, char *text)
+{
+    return procfile_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/%s", view->roots->sys,
+                         view->port->device, file);
+}
+
+static bool read_interface(const struct port_view *view, const char *file, char *text)
+{
+    return view->port->interface[0] && procfile_peek(text, TEXT_BYTES, "%s/class/net/%s/%s",
+                                                     view->roots->sys, view->port->interface, file);
+}
+
+static uint64_t count_of(const struct port_view *view, const char *file)
+{
+    char text[TEXT_BYTES];
+
+    return read_port(view, file, text) ? strtoull(text, NULL, 0) : 0;
+}
+
+/* "4: ACTIVE" is "ACTIVE". */
+static const char *state_word(const char *text)
+{
+    const char *colon = strstr(text, ": ");
+
+    return colon ? colon + 2 : text;
+}
+
+static void look_link(const struct port_view *view, struct doctor_finding *finding)
+{
+    char state[TEXT_BYTES] = "", physical[TEXT_BYTES] = "", rate[TEXT_BYTES] = "rate unknown";
+
+    read_port(view, "state", state);
+    read_port(view, "phys_state", physical);
+    read_port(view, "rate", rate);
+    const bool narrow = !view->is_software && strstr(rate, "(1X") != NULL;
+    const enum doctor_state found = !view->port->active ? DOCTOR_NO
+                                    : narrow            ? DOCTOR_WARN
+                                                        : DOCTOR_OK;
+    if (view->is_software)
+        finding_say(finding, found, "software RDMA over %s, %s; no rate of its own",
+                    view->port->interface[0] ? view->port->interface : "an interface",
+                    state_word(state));
+    else
+        finding_say(finding, found, "%s, %s (%s), %s",
+                    view->is_ethernet ? "RoCE" : view->port->link_layer, state_word(state),
+                    state_word(physical), rate);
+    if (!view->port->active) {
+        const char *interface = view->port->interface;
+        if (strstr(physical, "Polling"))
+            finding_advise(finding, "no signal: check the cable, and the port at its other end");
+        else if (view->is_ethernet)
+            finding_advise(finding,
+                           "the link is down: ip link set %s up; then check cable and switch",
+                           interface[0] ? interface : "INTERFACE");
+        else if (strstr(physical, "LinkUp"))
+            finding_advise(finding,
+                           "the link is up, but no subnet manager has configured it: start "
+                           "opensm on one node, or enable the switch's");
+        else
+            finding_advise(finding, "the port is disabled: ibportstate -D 0 %u enable",
+                           view->port->number);
+    } else if (narrow)
+        finding_advise(finding, "one lane instead of four: reseat the cable, or replace it");
+}
+
+static void look_pcie(const struct port_view *view, struct doctor_finding *finding)
+{
+    char speed[TEXT_BYTES], width[TEXT_BYTES], most[TEXT_BYTES] = "", node[TEXT_BYTES] = "-1";
+
+    if (view->is_software || !read_adapter(view, "device/current_link_speed", speed) ||
+        !read_adapter(view, "device/current_link_width", width))
+        return;
+    read_adapter(view, "device/max_link_width", most);
+    read_adapter(view, "device/numa_node", node);
+    /* "16.0 GT/s PCIe" and "16" in Gbit/s of data: the encoding takes 2 bits of 130, before PCIe 3
+     * of every 10. */
+    const double transfers = strtod(speed, NULL);
+    const double carries = transfers * strtod(width, NULL) * (transfers < 8 ? 0.8 : 128.0 / 130);
+    const bool tight = carries > 0 && carries < view->port->gbit_per_s;
+    const bool narrow = atoi(width) < atoi(most);
+    finding_say(finding, tight || narrow ? DOCTOR_WARN : DOCTOR_OK,
+                "%.16s x%.4s, %.4g Gbit/s%s%.4s", speed, width, carries,
+                atoi(node) < 0 ? "" : "; NUMA node ", atoi(node) < 0 ? "" : node);
+    if (narrow)
+        finding_advise(finding, "the adapter can use x%.4s: move it to a wider slot", most);
+    else if (tight)
+        finding_advise(finding,
+                       "less than the port's %.4g Gbit/s: move the adapter to a faster "
+                       "slot",
+                       view->port->gbit_per_s);
+}
+
+/* As iboe_get_mtu() of the kernel: the largest size of InfiniBand that fits with all headers. */
+static unsigned roce_mtu(unsigned interface_mtu)
+{
+    const unsigned headers = 40 + 8 + 12 + 4 + 28 + 4; /* GRH UDP BTH XRC AtomicETH ICRC */
+    unsigned mtu = 4096;
+
+    while (mtu >= 256 && mtu + headers > interface_mtu)
+        mtu /= 2;
+    return mtu >= 256 ? mtu : 0;
+}
+
+static void look_mtu(const struct port_view *view, struct doctor_finding *finding)
+{
+    char text[TEXT_BYTES];
+
+    if (strcmp(view->port->link_layer, "InfiniBand") == 0) {
+        finding_say(finding, DOCTOR_OK, "set by the subnet manager, not in sysfs");
+        finding_advise(finding, "ibv_devinfo -d %s -i %u shows active_mtu; 4096 carries most",
+                       view->port->device, view->port->number);
+        return;
+    }
+    if (!view->is_ethernet || !read_interface(view, "mtu", text))
+        return;
+    const unsigned mtu = roce_mtu((unsigned)atoi(text));
+    finding_say(finding, mtu == 4096 ? DOCTOR_OK : DOCTOR_WARN, "RDMA %u, of %.8s of %s", mtu, text,
+                view->port->interface);
+    if (mtu < 4096)
+        finding_advise(finding,
+                       "4096 carries more: ip link set %s mtu 9000, on every host and "
+                       "switch of this network",
+                       view->port->interface);
+}
+
+static void look_subnet(const struct port_view *view, struct doctor_finding *finding)
+{
+    char lid[TEXT_BYTES], manager[TEXT_BYTES];
+
+    if (strcmp(view->port->link_layer, "InfiniBand") != 0 || !read_port(view, "lid", lid) ||
+        !read_port(view, "sm_lid", manager))
+        return;
+    const bool found = strtoul(manager, NULL, 0) != 0;
+    finding_say(finding, found ? DOCTOR_OK : DOCTOR_NO, "LID %.12s, subnet manager at LID %.12s",
+                lid, manager);
+    if (!found)
+        finding_advise(finding, "no subnet manager: start opensm on one node, or the switch's");
+}
+
+/* ---- GIDs of RoCE: addresses, each with a version of the protocol ---- */
+
+struct gid_found {
+    unsigned count, best; /* best: index of the best one */
+    int rank;             /* gid_rank() */
+    char address[INET6_ADDRSTRLEN];
+};
+
+/* "0000:0000:0000:0000:0000:ffff:c0a8:010a" of index i. Returns its rank. */
+static int read_gid(const struct port_view *view, unsigned i, char *address)
+{
+    char file[40], text[TEXT_BYTES], type[TEXT_BYTES] = "";
+    struct in6_addr gid;
+
+    snprintf(file, sizeof file, "gids/%u", i);
+    if (!read_port(view, file, text) || inet_pton(AF_INET6, text, &gid) != 1)
+        return GID_NONE;
+    snprintf(file, sizeof file, "gid_attrs/types/%u", i);
+    read_port(view, file, type);
+    gid_text(&gid, address);
+    return gid_rank(&gid, strcmp(type, "RoCE v2") == 0);
+}
+
+static void look_gids(const struct port_view *view, struct doctor_finding *finding)
+{
+    if (!view->is_ethernet)
+        return;
+    struct gid_found found = {.rank = GID_NONE};
+    for (unsigned i = 0; i < GIDS_MAX; i++) {
+        char address[INET6_ADDRSTRLEN];
+        const int rank = read_gid(view, i, address);
+        found.count += rank > GID_NONE;
+        if (rank <= found.rank)
+            continue;
+        found.rank = rank;
+        found.best = i;
+        memcpy(found.address, address, sizeof address);
+    }
+    const char *interface = view->port->interface[0] ? view->port->interface : "its interface";
+    if (found.rank == GID_NONE) {
+        finding_say(finding, DOCTOR_NO, "no address");
+        finding_advise(finding, "RDMA needs one: give %s an IP address and set it up", interface);
+        return;
+    }
+    finding_say(finding, found.rank >= GID_V2 ? DOCTOR_OK : DOCTOR_WARN,
+                "index %u: RoCE %s, %s; %u in all", found.best, found.rank == GID_V1 ? "v1" : "v2",
+                found.address, found.count);
+    if (found.rank == GID_V1)
+        finding_advise(finding,
+                       "v1 passes no router and ignores IP: enable RoCE v2 in the adapter, "
+                       "and give %s an IP address",
+                       interface);
+    else if (found.rank == GID_LINK_LOCAL)
+        finding_advise(finding, "link-local only: give %s an IP address", interface);
+    else
+        finding_advise(finding,
+                       "if a library picks another: UCX_IB_GID_INDEX=%u, "
+                       "NCCL_IB_GID_INDEX=%u",
+                       found.best, found.best);
+}
+
+/* ---- congestion ---- */
+
+static void look_congestion(const struct port_view *view, struct doctor_finding *finding)
+{
+    static const char *const ecn_texts[] = {"unknown", "off", "on"};
+    const char *interface = view->port->interface;
+
+    if (!view->is_ethernet || view->is_software)
+        return;
+    const uint64_t lost = count_of(view, "hw_counters/out_of_sequence") +
+                          count_of(view, "hw_counters/packet_seq_err") +
+                          count_of(view, "hw_counters/local_ack_timeout_err");
+    const uint64_t notified = count_of(view, "hw_counters/rp_cnp_handled");
+    /* Is ECN on for some priority? */
+    char pattern[512], text[TEXT_BYTES];
+    struct folder_names files;
+    int ecn = -1;
+    snprintf(pattern, sizeof pattern, "%.300s/class/net/%s/ecn/roce_[nr]p/enable/*",
+             view->roots->sys, view->port->interface);
+    folder_names_matching(&files, pattern);
+    for (size_t i = 0; i < files.count; i++)
+        if (procfile_peek(text, sizeof text, "%s", files.list[i]) && ecn < 1)
+            ecn = text[0] == '1';
+    folder_names_release(&files);
+    finding_say(finding, lost || ecn == 0 ? DOCTOR_WARN : DOCTOR_OK,
+                "ECN %s; since boot %llu packets lost or out of order, %llu congestion "
+                "notifications",
+                ecn_texts[ecn + 1], (unsigned long long)lost, (unsigned long long)notified);
+    if (ecn == 0)
+        finding_advise(finding,
+                       "enable ECN for the priority of RDMA: echo 1 "
+                       ">/sys/class/net/%s/ecn/roce_np/enable/3, the same for roce_rp, and "
+                       "on the switches",
+                       interface);
+    else if (lost)
+        finding_advise(finding,
+                       "RoCE wants a lossless priority: PFC on the same one in adapter and "
+                       "switches (dcb pfc show dev %s, or mlnx_qos -i %s), and ECN",
+                       interface, interface);
+    else if (ecn < 0)
+        finding_advise(finding, "whether PFC is on: dcb pfc show dev %s, or mlnx_qos -i %s",
+                       interface, interface);
+}
+
+/* ---- counters ---- */
+
+static void look_counters(const struct port_view *view, struct doctor_finding *finding)
+{
+    char text[TEXT_BYTES], longer[TEXT_BYTES];
+
+    if (read_port(view, "counters/port_rcv_data", text)) {
+        const bool stuck = strcmp(text, "4294967295") == 0 &&
+                           !read_port(view, "counters_ext/port_rcv_data_64", longer);
+        finding_say(finding, stuck ? DOCTOR_WARN : DOCTOR_OK, "%s",
+                    stuck ? "32 bits, stopped at their maximum" : "bytes received and sent");
+        if (stuck)
+            finding_advise(finding, "reset them: perfquery -R; newer firmware counts in 64 bits");
+    } else if (read_port(view, "hw_counters/rx_bytes", text)) {
+        finding_say(finding, DOCTOR_OK, "bytes received and sent (hw_counters)");
+    } else if (read_interface(view, "statistics/rx_bytes", text)) {
+        finding_say(finding, DOCTOR_WARN,
+                    "none of its own: those of %s, with all its other traffic",
+                    view->port->interface);
+    } else {
+        char path[512];
+        snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/counters/port_rcv_data",
+                 view->roots->sys, view->port->device, view->port->number);
+        const int fd = file_open_quietly(path, O_RDONLY);
+        const int cause = fd < 0 ? -fd : EIO;
+        if (fd >= 0)
+            close(fd);
+        if (cause == ENOENT) {
+            finding_say(finding, DOCTOR_NO,
+                        "none, as in a container with its own network namespace");
+            finding_advise(finding, "bind-mount the host's /sys and name it: iobench monitor "
+                                    "--sysfs-root DIR");
+        } else {
+            finding_say(finding, DOCTOR_NO, "cannot be read: %s", fail_errno_text(cause));
+            finding_advise(finding,
+                           "the kernel keeps them from this user, or the driver fails: run as "
+                           "root, see dmesg");
+        }
+    }
+}
+
+/* ---- permission ---- */
+
+/* The device file that user space opens: "uverbs0"; "" if there is none. */
+static void find_verbs(const struct port_view *view, char *name, size_t bytes)
+{
+    char path[512], text[TEXT_BYTES];
+    struct folder_names names;
+
+    name[0] = '\0';
+    snprintf(path, sizeof path, "%.400s/class/infiniband_verbs", view->roots->sys);
+    folder_names_of(&names, path);
+    for (size_t i = 0; i < names.count && !name[0]; i++)
+        if (procfile_peek(text, sizeof text, "%s/%s/ibdev", path, names.list[i]) &&
+            strcmp(text, view->port->device) == 0)
+            snprintf(name, bytes, "%s", names.list[i]);
+    folder_names_release(&names);
+}
+
+static void look_verbs(const struct port_view *view, struct doctor_finding *finding)
+{
+    char name[64], path[128];
+
+    find_verbs(view, name, sizeof name);
+    if (!name[0]) {
+        finding_say(finding, DOCTOR_NO, "no device for programs");
+        finding_advise(finding, "modprobe ib_uverbs (package rdma-core)");
+        return;
+    }
+    if (strcmp(view->roots->sys, telemetry_roots_usual.sys) != 0)
+        return finding_say(finding, DOCTOR_OK, "%s", name);
+    snprintf(path, sizeof path, "/dev/infiniband/%s", name);
+    if (access(path, R_OK | W_OK) == 0)
+        return finding_say(finding, DOCTOR_OK, "%s", path);
+    finding_say(finding, DOCTOR_NO, "%s: %s", path, fail_errno_text(errno));
+    finding_advise(finding,
+                   "let this user open it (udev rule of rdma-core: mode 0666); a container "
+                   "needs --device /dev/infiniband and --ulimit memlock=-1");
+}
+
+/* One that leaves the finding empty does not apply. */
+static const struct port_check {
+    const char *name;
+    void (*look)(const struct port_view *view, struct doctor_finding *finding);
+} checks[] = {
+    {"link", look_link},   {"PCIe", look_pcie},         {"subnet", look_subnet},
+    {"MTU", look_mtu},     {"GID", look_gids},          {"congestion", look_congestion},
+    {"verbs", look_verbs}, {"counters", look_counters},
+};
+
 enum {
-    TEXT_BYTES = 128,
     TYPE_INFINIBAND = 32, /* ARPHRD_INFINIBAND */
     FAST_MBIT_PER_S = 10000,
     CONFIG_BYTES = 4096, /* of a PCIe function; without privileges the first 64 are readable */
@@ -62,8 +416,7 @@ static bool has_below(const char *root, const char *below)
 
 /* ---- network interfaces ---- */
 
-static bool read_interface(const struct fabric *fabric, const char *name, const char *file,
-                           char *text)
+static bool read_net(const struct fabric *fabric, const char *name, const char *file, char *text)
 {
     return procfile_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", fabric->roots->sys, name, file);
 }
@@ -201,7 +554,22 @@ void doctor_look_fabric(const struct telemetry_roots *roots, const struct doctor
     fabric->port_count = infiniband_list(roots, fabric->ports, INFINIBAND_PORTS_MAX);
     for (uint32_t i = 0; i < fabric->port_count; i++) {
         fabric->is_active |= fabric->ports[i].active;
-        doctor_look_port(roots, &fabric->ports[i], report);
+        char text[TEXT_BYTES], name[80];
+        struct port_view view = {.roots = roots,
+                                 .port = &fabric->ports[i],
+                                 .is_ethernet =
+                                     strcmp(fabric->ports[i].link_layer, "Ethernet") == 0};
+        view.is_software =
+            read_adapter(&view, "parent", text) || !read_adapter(&view, "device/vendor", text);
+        for (size_t k = 0; k < sizeof checks / sizeof *checks; k++) {
+            struct doctor_finding finding = {0};
+            fail_clear();
+            checks[k].look(&view, &finding);
+            snprintf(name, sizeof name, "%s/%u %s", fabric->ports[i].device,
+                     fabric->ports[i].number, checks[k].name);
+            if (finding.what[0])
+                report->add(report->context, name, &finding);
+        }
     }
     if (fabric->port_count == 0) {
         struct doctor_finding finding = {0};
@@ -239,13 +607,13 @@ void doctor_look_fabric(const struct telemetry_roots *roots, const struct doctor
         const char *name = names.list[i];
         struct doctor_finding finding = {0};
         snprintf(below, sizeof below, "class/net/%.31s/device", name);
-        if (!has_below(fabric->roots->sys, below) || !read_interface(fabric, name, "type", type) ||
-            !read_interface(fabric, name, "operstate", state) || strcmp(state, "down") == 0 ||
-            !read_interface(fabric, name, "mtu", mtu))
+        if (!has_below(fabric->roots->sys, below) || !read_net(fabric, name, "type", type) ||
+            !read_net(fabric, name, "operstate", state) || strcmp(state, "down") == 0 ||
+            !read_net(fabric, name, "mtu", mtu))
             continue;
         if (atoi(type) == TYPE_INFINIBAND) {
             char mode[TEXT_BYTES] = "mode unknown";
-            read_interface(fabric, name, "mode", mode);
+            read_net(fabric, name, "mode", mode);
             const bool small = atoi(mtu) < 4092;
             finding_say(&finding, small ? DOCTOR_WARN : DOCTOR_OK, "IP over InfiniBand, %s, MTU %s",
                         mode, mtu);
@@ -257,7 +625,7 @@ void doctor_look_fabric(const struct telemetry_roots *roots, const struct doctor
                                name, name);
         } else {
             char speed[TEXT_BYTES] = "-1";
-            read_interface(fabric, name, "speed", speed);
+            read_net(fabric, name, "speed", speed);
             const int mbit_per_s = atoi(speed);
             const bool small = mbit_per_s >= FAST_MBIT_PER_S && atoi(mtu) < 9000;
             if (mbit_per_s > 0)

@@ -7,7 +7,7 @@ libiobench_a_SOURCES += \
 	cmd/net/plugins.h cmd/net/registry.c \
 	cmd/net/rhythm.c cmd/net/rhythm.h \
 	cmd/net/survey.c cmd/net/survey.h \
-	cmd/net/tcp.c cmd/net/tcp.h cmd/net/tcp_connect.c cmd/net/tcp_plain.c cmd/net/tcp_registry.c \
+	cmd/net/tcp.c cmd/net/tcp.h cmd/net/tcp_registry.c \
 	cmd/net/transport.c cmd/net/transport.h
 
 if HAVE_MPI
@@ -20,8 +20,7 @@ endif
 
 if HAVE_VERBS
 libiobench_a_SOURCES += cmd/net/verbs.c cmd/net/verbs_settings.h
-VERBS_SOURCES = cmd/net/verbs/connect.c cmd/net/verbs/device.c cmd/net/verbs/move.c \
-	cmd/net/verbs/verbs.c cmd/net/verbs/verbs.h
+VERBS_SOURCES = cmd/net/verbs/verbs.c
 module_PROGRAMS += iobench-verbs.so
 iobench_verbs_so_SOURCES = $(VERBS_SOURCES)
 iobench_verbs_so_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)

@@ -5,16 +5,331 @@
  */
 #include "cmd/net/tcp.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "cmd/net/plugins.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+/* Connects all ranks. Each rank listens and publishes its addresses through the control plane; then
+ * it connects to the ranks above it, which tell it from strangers by a random number.
+ */
+
+enum { ADDRESSES = 8, BACKLOG = 4096, TRY_MS = 3000 };
+static const uint64_t all_ns = UINT64_C(60000000000);
+
+/* An IPv4 address of a rank, and its network; as sent to the other ranks. */
+struct tcp_address {
+    uint32_t host, mask; /* in network order */
+};
+
+struct tcp_card {
+    struct tcp_address addresses[ADDRESSES];
+    uint64_t secret;
+    uint16_t port; /* in network order */
+    uint16_t count;
+};
+
+struct tcp_hello {
+    uint64_t secret; /* of the rank that is called */
+    uint32_t rank, connection;
+};
+
+struct connecting {
+    struct ranks *ranks;
+    const char *interface;
+    uint32_t connections;
+    int *sockets;
+    int listener;
+    uint64_t deadline_ns;
+    struct tcp_card mine, *cards;
+};
+
+/* ---- own addresses ---- */
+
+static void add_addresses(struct tcp_card *card, const struct ifaddrs *list, const char *interface,
+                          bool loopback)
+{
+    for (; list && card->count < ADDRESSES; list = list->ifa_next) {
+        struct sockaddr_in address, mask;
+        if (!(list->ifa_addr && list->ifa_netmask && list->ifa_addr->sa_family == AF_INET &&
+              list->ifa_flags & IFF_UP && !(list->ifa_flags & IFF_LOOPBACK) == !loopback &&
+              (!interface || strcmp(list->ifa_name, interface) == 0)))
+            continue;
+        memcpy(&address, list->ifa_addr, sizeof address);
+        memcpy(&mask, list->ifa_netmask, sizeof mask);
+        card->addresses[card->count++] =
+            (struct tcp_address){.host = address.sin_addr.s_addr, .mask = mask.sin_addr.s_addr};
+    }
+}
+
+static int listen_here(struct connecting *connecting)
+{
+    struct sockaddr_in any = {.sin_family = AF_INET};
+    socklen_t length = sizeof any;
+    const char *interface = connecting->interface;
+    struct ifaddrs *list;
+    if (getifaddrs(&list))
+        return fail(errno, "transport tcp: no addresses: %s", fail_errno_text(errno));
+    add_addresses(&connecting->mine, list, interface, false);
+    if (connecting->mine.count == 0)
+        add_addresses(&connecting->mine, list, interface, true);
+    freeifaddrs(list);
+    int code = connecting->mine.count
+                   ? 0
+                   : fail(ENODEV, "transport tcp: interface %s has no IPv4 address: see 'ip addr'",
+                          interface ? interface : "(any)");
+
+    if (code)
+        return code;
+    if (connecting->interface)
+        any.sin_addr.s_addr = connecting->mine.addresses[0].host;
+    connecting->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (connecting->listener < 0 ||
+        bind(connecting->listener, (struct sockaddr *)&any, sizeof any) ||
+        listen(connecting->listener, BACKLOG) ||
+        getsockname(connecting->listener, (struct sockaddr *)&any, &length) ||
+        getrandom(&connecting->mine.secret, sizeof connecting->mine.secret, 0) < 0)
+        return fail(errno, "transport tcp: cannot listen: %s", fail_errno_text(errno));
+    connecting->mine.port = any.sin_port;
+    return 0;
+}
+
+/* ---- calling ---- */
+
+/* Wait for a connection that is being made. Returns 0 or a negative errno. */
+static int await_connection(int handle)
+{
+    struct pollfd polled = {.fd = handle, .events = POLLOUT};
+    int error = 0;
+    socklen_t length = sizeof error;
+
+    if (poll(&polled, 1, TRY_MS) <= 0)
+        return -ETIMEDOUT;
+    getsockopt(handle, SOL_SOCKET, SO_ERROR, &error, &length);
+    return -error;
+}
+
+/* Returns a socket or a negative errno. */
+static int call(const struct connecting *connecting, uint32_t host, uint16_t port)
+{
+    const struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = host};
+    const struct sockaddr_in from = {.sin_family = AF_INET,
+                                     .sin_addr.s_addr = connecting->mine.addresses[0].host};
+    const int handle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int code = handle < 0 ? -errno : 0;
+
+    if (code == 0 && connecting->interface &&
+        bind(handle, (const struct sockaddr *)&from, sizeof from))
+        code = -errno;
+    if (code == 0 && connect(handle, (const struct sockaddr *)&to, sizeof to))
+        code = errno == EINPROGRESS ? await_connection(handle) : -errno;
+    if (code && handle >= 0)
+        close(handle);
+    return code ? code : handle;
+}
+
+/* Are both in one network? */
+static bool is_near(const struct tcp_card *mine, const struct tcp_address *address)
+{
+    for (uint32_t i = 0; i < mine->count; i++)
+        if (((mine->addresses[i].host ^ address->host) & mine->addresses[i].mask) == 0)
+            return true;
+    return false;
+}
+
+/* Addresses in a network of our own come first. */
+static int call_rank(const struct connecting *connecting, uint32_t peer)
+{
+    const struct tcp_card *card = &connecting->cards[peer];
+    char text[INET_ADDRSTRLEN] = "none";
+    int handle = -EHOSTUNREACH;
+
+    for (int near = 1; near >= 0; near--)
+        for (uint32_t i = 0; i < card->count && handle < 0; i++)
+            if (is_near(&connecting->mine, &card->addresses[i]) == (near == 1)) {
+                inet_ntop(AF_INET, &card->addresses[i].host, text, sizeof text);
+                handle = call(connecting, card->addresses[i].host, card->port);
+            }
+    return handle >= 0
+               ? handle
+               : fail(-handle,
+                      "transport tcp: no connection to rank %u on %s, last tried %s: %s; "
+                      "choose tcp:interface=NAME, or open the firewall between the nodes",
+                      peer, connecting->ranks->peers[peer].host, text, fail_errno_text(handle));
+}
+
+static int call_all(const struct connecting *connecting)
+{
+    const uint32_t rank = connecting->ranks->place.rank;
+    int code = 0;
+
+    for (uint32_t peer = rank + 1; peer < connecting->ranks->place.ranks; peer++)
+        for (uint32_t i = 0; i < connecting->connections && code == 0; i++) {
+            const struct tcp_hello hello = {
+                .secret = connecting->cards[peer].secret, .rank = rank, .connection = i};
+            const int handle = call_rank(connecting, peer);
+            if (handle < 0)
+                return handle;
+            connecting->sockets[peer * connecting->connections + i] = handle;
+            if (send(handle, &hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello)
+                code = fail(EIO, "transport tcp: rank %u does not listen: %s", peer,
+                            fail_errno_text(errno));
+        }
+    return code;
+}
+
+/* ---- being called ---- */
+
+/* Returns whether the caller is a rank that is still missing. */
+static bool admit(const struct connecting *connecting, int handle)
+{
+    struct pollfd polled = {.fd = handle, .events = POLLIN};
+    struct tcp_hello hello;
+
+    if (poll(&polled, 1, TRY_MS) <= 0 ||
+        recv(handle, &hello, sizeof hello, MSG_DONTWAIT) != (ssize_t)sizeof hello ||
+        hello.secret != connecting->mine.secret || hello.rank >= connecting->ranks->place.rank ||
+        hello.connection >= connecting->connections)
+        return false;
+    int *place = &connecting->sockets[hello.rank * connecting->connections + hello.connection];
+    if (*place >= 0)
+        return false;
+    *place = handle;
+    return true;
+}
+
+static int answer_all(const struct connecting *connecting)
+{
+    uint32_t left = connecting->ranks->place.rank * connecting->connections;
+    struct pollfd polled = {.fd = connecting->listener, .events = POLLIN};
+
+    while (left) {
+        if (clock_now_ns() > connecting->deadline_ns)
+            return fail(ETIMEDOUT, "transport tcp: %u connections from other ranks are missing",
+                        left);
+        poll(&polled, 1, 100);
+        const int handle = accept4(connecting->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (handle < 0)
+            continue;
+        if (admit(connecting, handle))
+            left--;
+        else
+            close(handle);
+    }
+    return 0;
+}
+
+static int connect_body(void *context)
+{
+    const struct connecting *connecting = context;
+    const uint32_t count = connecting->ranks->place.ranks * connecting->connections;
+    int code = call_all(connecting);
+
+    if (code == 0)
+        code = answer_all(connecting);
+    for (uint32_t i = 0; i < count && code == 0; i++)
+        if (connecting->sockets[i] >= 0)
+            setsockopt(connecting->sockets[i], IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
+    return code;
+}
+
+/* Plain non-blocking calls. */
+
+enum { IDLE_MAX = 128, POLLED_MAX = 256 };
+
+/* Calls in a row that moved nothing. */
+static uint32_t idle;
+
+static int plain_open(void **state, struct tcp_flow *flows, uint32_t flow_count)
+{
+    (void)flows;
+    (void)flow_count;
+    *state = &idle;
+    idle = 0;
+    return 0;
+}
+
+static void plain_close(void *state)
+{
+    (void)state;
+}
+
+static int plain_start(void *state, struct tcp_flow *flow)
+{
+    (void)state;
+    flow->is_busy = true;
+    return 0;
+}
+
+static int move(struct tcp_flow *flow, bool *moved)
+{
+    while (flow->count) {
+        const struct tcp_segment *segment = &flow->segments[flow->first];
+        const ssize_t bytes =
+            flow->sends
+                ? send(flow->socket, segment->data, segment->bytes, MSG_DONTWAIT | MSG_NOSIGNAL)
+                : recv(flow->socket, segment->data, segment->bytes, MSG_DONTWAIT);
+        if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+            return 0;
+        if (bytes <= 0)
+            return tcp_fail(flow, bytes ? errno : 0);
+        *moved = true;
+        tcp_advance(flow, (uint64_t)bytes);
+    }
+    return 0;
+}
+
+static int plain_progress(void *state, struct tcp_flow *const *active, uint32_t count, bool *moved)
+{
+    uint32_t *still = state;
+    int code = 0;
+
+    for (uint32_t i = 0; i < count && code == 0; i++)
+        code = move(active[i], moved);
+    *still = *moved ? 0 : *still + 1;
+    if (code == 0 && *still > IDLE_MAX) {
+        /* Ranks may share CPUs. */
+        struct pollfd polled[POLLED_MAX];
+        nfds_t polled_count = 0;
+        for (uint32_t i = 0; i < count && polled_count < POLLED_MAX; i++)
+            if (active[i]->count)
+                polled[polled_count++] = (struct pollfd){
+                    .fd = active[i]->socket, .events = active[i]->sends ? POLLOUT : POLLIN};
+        poll(polled, polled_count, 1);
+    }
+    return code;
+}
+
+static const char *plain_describe(void *state)
+{
+    (void)state;
+    return "plain send and recv";
+}
+
+const struct tcp_engine tcp_plain = {
+    .name = "plain",
+    .open = plain_open,
+    .close = plain_close,
+    .start = plain_start,
+    .progress = plain_progress,
+    .describe = plain_describe,
+};
 
 enum { ADDRESS_BYTES = 64 };
 
@@ -85,9 +400,31 @@ static int transport_tcp_open(void *state, const void *wanted,
         tcp->sockets[i] = -1;
     int code =
         ranks_meet(config->ranks, tcp->sockets && tcp->flows && tcp->active ? 0 : -ENOMEM, NULL);
-    if (code == 0)
-        code = tcp_connect_all(config->ranks, settings->interface, tcp->connections, tcp->sockets,
-                               tcp->address);
+    if (code == 0) {
+        /* Connect all ranks: sockets[peer * connections + i]; -1 for this rank. interface: NULL for
+         * any. address: the address used here, of 64 bytes. Collective; sockets opened are set even
+         * on failure. */
+        const uint32_t connections = tcp->connections;
+        struct connecting connecting = {.ranks = config->ranks,
+                                        .interface = settings->interface,
+                                        .connections = connections,
+                                        .sockets = tcp->sockets,
+                                        .listener = -1,
+                                        .deadline_ns = clock_now_ns() + all_ns};
+        connecting.cards = memory_array(config->ranks->place.ranks, sizeof *connecting.cards);
+        code = connecting.cards ? listen_here(&connecting) : -ENOMEM;
+        code = ranks_meet(config->ranks, code, NULL);
+        if (code == 0)
+            code = ranks_gather(config->ranks, &connecting.mine, sizeof connecting.mine,
+                                connecting.cards);
+        if (code == 0)
+            code = ranks_do(config->ranks, "connecting all ranks", connect_body, &connecting);
+        if (connecting.mine.count)
+            inet_ntop(AF_INET, &connecting.mine.addresses[0].host, tcp->address, INET_ADDRSTRLEN);
+        if (connecting.listener >= 0)
+            close(connecting.listener);
+        free(connecting.cards);
+    }
     if (code)
         return code;
     for (uint32_t i = 0; i < 2 * tcp->socket_count; i++) {

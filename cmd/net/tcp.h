@@ -49,10 +49,4 @@ void tcp_advance(struct tcp_flow *flow, uint64_t bytes);
 /* Fail with the name of the peer. error: an errno, 0 if the connection was closed. */
 int tcp_fail(const struct tcp_flow *flow, int error);
 
-/* Connect all ranks: sockets[peer * connections + i]; -1 for this rank. interface: NULL for any.
- * address: the address used here, of 64 bytes. Collective; sockets opened are set even on
- * failure. */
-int tcp_connect_all(struct ranks *ranks, const char *interface, uint32_t connections, int *sockets,
-                    char *address);
-
 #endif

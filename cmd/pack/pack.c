@@ -3,7 +3,7 @@
  * iobench pack: makes or converts a data set.
  */
 #include "cmd/pack/packing.h"
-#include "cmd/pack/verification.h"
+#include "cmd/pack/verify.h"
 
 #include "base/bytes.h"
 #include "base/escape.h"

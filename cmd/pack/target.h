@@ -13,10 +13,10 @@
 #ifndef IOBENCH_PACK_TARGET_H
 #define IOBENCH_PACK_TARGET_H
 
+#include "base/folder.h"
 #include "base/lock.h"
 #include "dataset/manifest.h"
 #include "formats/format.h"
-#include "cmd/pack/place.h"
 
 struct target_request {
     const char *path;
@@ -26,6 +26,13 @@ struct target_request {
     bool start_over;     /* discard an unfinished set of another plan */
     const char *command; /* command that resumes an interrupted pack; may be NULL */
     bool is_synthetic;   /* the images are generated */
+};
+
+/* The folder, on this machine or on a server. */
+struct place {
+    char *path;
+    bool is_local;
+    struct folder folder; /* if local */
 };
 
 struct target {

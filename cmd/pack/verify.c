@@ -2,23 +2,388 @@
  *
  * iobench verify: checks every record of a data set.
  */
-#include "cmd/pack/verification.h"
-
+#include "base/atomic.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "base/thread.h"
+#include "base/workers.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"
 #include "cmd/outputs.h"
+#include "cmd/pack/cursor.h"
+#include "cmd/pack/image_check.h"
+#include "cmd/pack/verify.h"
+#include "dataset/hints_file.h"
+#include "dataset/store.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
 #include "report/words.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Records are checked in pieces of adjacent records, several pieces at once; the faults of a piece
+ * wait in a ring until earlier pieces are reported. Invariant: pieces [reported, taken) are in
+ * ring[piece % PIECES], and taken <= reported + PIECES.
+ */
+
+enum { PIECES = 256, PIECE_BYTES = 16 << 20, PIECE_RECORDS = 8192 };
+
+const struct option_spec verify_options[] = {
+    {"format", 'f', OPTION_TEXT, offsetof(struct verify_job, format), "auto",
+     .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
+    {"decode", 0, OPTION_CHOICE, offsetof(struct verify_job, decode), "header", .implied = "pixels",
+     .choices = (const char *const[]){"none", "header", "pixels", NULL},
+     .summary = "what is checked of an image: its header, or all its pixels (--decode alone); "
+                "none: records are "
+                "taken whole, whatever they hold"},
+    {"entry-points", 0, OPTION_FLAG, offsetof(struct verify_job, entry_points),
+     .reach = OPTION_INDEXES_OPERANDS,
+     .summary = "write beside the data where decoding its JPEGs can begin, which makes random "
+                "crops faster"},
+    IMAGE_LIMITS_ROWS(offsetof(struct verify_job, limits)),
+    {"threads", 't', OPTION_COUNT, offsetof(struct verify_job, threads), "0", .maximum = 1024,
+     .zero = "auto", .summary = "number of threads; auto: one per CPU"},
+    {"io-timeout", 0, OPTION_DURATION, offsetof(struct verify_job, io_timeout_ns), "60s",
+     .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},
+    {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE",
+     .reach = OPTION_WRITES, .begins = "{\"data\": \"\", \"format\"", .implied = "-",
+     .summary = "write the findings as JSON to FILE, by default to standard output"},
+    {0},
+};
+
+struct verify_found {
+    uint64_t record;
+    char *what;
+};
+
+struct piece {
+    struct verify_found *found;
+    uint32_t count;
+    bool done;
+};
+
+struct verify {
+    const struct verify_job *job;
+    const struct verify_observer *observer;
+    struct verify_figures *figures;
+    struct plugin_choice format;
+    struct catalog *catalog;
+    uint64_t start_ns;
+    struct counter records, bytes, hints;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t changed;
+    uint64_t taken, reported, next_record;
+    bool stop;
+    struct piece ring[PIECES];
+};
+
+/* ---- reporting ---- */
+
+static void report_progress(struct verify *verify, struct verify_progress progress)
+{
+    progress.elapsed_ns = clock_now_ns() - verify->start_ns;
+    if (verify->observer && verify->observer->progress)
+        verify->observer->progress(verify->observer->context, &progress);
+}
+
+static void report_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    report_progress(context, (struct verify_progress){
+                                 .indexing = true, .done = done_bytes, .total = total_bytes});
+}
+
+static void report_fault(struct verify *verify, const char *path, uint64_t offset, const char *what)
+{
+    const struct verify_fault fault = {.path = path, .offset = offset, .what = what};
+
+    verify->figures->faults++;
+    if (verify->observer && verify->observer->fault)
+        verify->observer->fault(verify->observer->context, &fault);
+}
+
+static int index_fault(void *context, const struct catalog_fault *fault)
+{
+    report_fault(context, fault->path, fault->offset, fault->what);
+    return stop_check();
+}
+
+/* ---- checking ---- */
+
+/* Keep this thread's reason as a fault of the record. Its place is reported separately, so strip it
+ * from the reason. */
+static int add_found(const struct verify *verify, struct piece *piece, uint64_t record)
+{
+    const struct extent *extent = catalog_extent(verify->catalog, record);
+    const char *what = fail_reason();
+    char place[FAIL_REASON_BYTES];
+
+    if (memory_room(&piece->found, piece->count, sizeof *piece->found, "faults"))
+        return -ENOMEM;
+    int length = snprintf(place, sizeof place,
+                          "%s: offset %llu: ", verify->catalog->shards[extent->shard].path,
+                          (unsigned long long)extent->offset);
+    if (length > 0 && strncmp(what, place, (size_t)length) == 0)
+        what += length;
+    struct verify_found *found = &piece->found[piece->count];
+    *found = (struct verify_found){.record = record, .what = strdup(what)};
+    if (!found->what)
+        return fail(ENOMEM, "out of memory for the faults");
+    piece->count++;
+    return 0;
+}
+
+struct checker {
+    struct cursor *cursor;
+    struct plugin_choice choice;
+    struct decoder decoder; /* makes hints */
+    void *record;
+    struct format_scratch scratch;
+};
+
+static int check_record(struct verify *verify, struct checker *checker, uint64_t record)
+{
+    const struct extent *extent = catalog_extent(verify->catalog, record);
+    const struct shard *shard = &verify->catalog->shards[extent->shard];
+    const bool images = verify->job->decode != VERIFY_RECORDS;
+    struct sample sample;
+    int code =
+        format_parse(&verify->format, shard, checker->record, extent->bytes,
+                     FORMAT_ODD_LABELS | (images ? 0 : FORMAT_WHOLE), &checker->scratch, &sample);
+
+    if (code == 0 && (sample.has_odd_label || sample.image_bytes == 0)) {
+        pthread_mutex_lock(&verify->lock);
+        code = format_remark_sample(verify->catalog, extent, &sample);
+        pthread_mutex_unlock(&verify->lock);
+    }
+    if (code == 0 && images && sample.image_bytes > 0) {
+        struct image_header header;
+        if (sample.encoding == SAMPLE_ENCODED)
+            code = verify->job->decode == VERIFY_PIXELS
+                       ? image_check_decode(sample.image, sample.image_bytes, &verify->job->limits)
+                       : image_check_headers(sample.image, sample.image_bytes, &header);
+        else if ((uint64_t)sample.width * sample.height * sample.channels != sample.image_bytes)
+            code = fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample.width,
+                        sample.height, sample.channels, sample.image_bytes);
+    }
+    if (code)
+        return code;
+    const struct decode_source source = decode_source_of(&sample);
+    uint8_t hint[DECODE_HINT_MAX];
+    if (!verify->catalog->hints || sample.encoding != SAMPLE_ENCODED)
+        return 0;
+    const size_t bytes = decoder_make_hint(&checker->decoder, &source, hint);
+    if (bytes == 0)
+        return 0;
+    counter_add(&verify->hints, 1);
+    return hints_put(verify->catalog->hints, record, hint, bytes);
+}
+
+/* Only -ENOMEM stops it; every other failure is a fault. */
+static int check_piece(struct verify *verify, struct checker *checker, struct piece *piece,
+                       uint64_t begin, uint64_t end)
+{
+    for (uint64_t record = begin; record < end; record++) {
+        const struct extent *extent = catalog_extent(verify->catalog, record);
+        bool compressed = verify->catalog->shards[extent->shard].flags != 0;
+        int code = cursor_read(checker->cursor, record, checker->record);
+        bool lost = code != 0;
+        if (code == 0)
+            code = check_record(verify, checker, record);
+        if (code == -ENOMEM)
+            return code;
+        if (code && add_found(verify, piece, record))
+            return -ENOMEM;
+        counter_add(&verify->records, 1);
+        counter_add(&verify->bytes, extent->bytes);
+        if (lost && compressed) /* nothing after it can be inflated */
+            break;
+        if (flag_get(&stop_asked))
+            return stop_check();
+    }
+    return 0;
+}
+
+/* Take the next piece: adjacent records of one shard, or a whole compressed shard. */
+static struct piece *take_piece(struct verify *verify, uint64_t *begin, uint64_t *end)
+{
+    const struct catalog *catalog = verify->catalog;
+    struct piece *piece = NULL;
+    uint64_t bytes = 0;
+
+    pthread_mutex_lock(&verify->lock);
+    while (!verify->stop && verify->taken == verify->reported + PIECES)
+        pthread_cond_wait(&verify->changed, &verify->lock);
+    if (!verify->stop && verify->next_record < catalog->record_count) {
+        const struct shard *shard =
+            &catalog->shards[catalog_extent(catalog, verify->next_record)->shard];
+        uint64_t last = shard->first_record + shard->record_count;
+        *begin = *end = verify->next_record;
+        while (*end < last &&
+               (shard->flags || (bytes < PIECE_BYTES && *end - *begin < PIECE_RECORDS)))
+            bytes += catalog_extent(catalog, (*end)++)->bytes;
+        verify->next_record = *end;
+        piece = &verify->ring[verify->taken++ % PIECES];
+    }
+    pthread_mutex_unlock(&verify->lock);
+    return piece;
+}
+
+static void stop_checkers(void *context)
+{
+    struct verify *verify = context;
+
+    pthread_mutex_lock(&verify->lock);
+    verify->stop = true;
+    pthread_cond_broadcast(&verify->changed);
+    pthread_mutex_unlock(&verify->lock);
+}
+
+static int open_decoder(const struct verify *verify, struct checker *checker)
+{
+    if (!verify->catalog->hints)
+        return 0;
+    const int code =
+        plugin_choose("decoder", decoder_registry, decoder_of_pixels()->name, &checker->choice);
+    return code ? code : decoder_open(&checker->decoder, &checker->choice);
+}
+
+static int run_checker(void *context, struct workers *workers, uint64_t number)
+{
+    struct verify *verify = context;
+    struct checker checker = {.cursor = cursor_create(verify->catalog),
+                              .record = memory_zeroed(verify->catalog->record_bytes_max),
+                              .scratch = {.bytes = memory_zeroed(verify->catalog->record_bytes_max),
+                                          .capacity = verify->catalog->record_bytes_max}};
+    struct piece *piece;
+    uint64_t begin, end;
+    int code = checker.cursor && checker.record && checker.scratch.bytes
+                   ? open_decoder(verify, &checker)
+                   : -ENOMEM;
+
+    (void)number;
+    while (code == 0 && (piece = take_piece(verify, &begin, &end))) {
+        code = check_piece(verify, &checker, piece, begin, end);
+        pthread_mutex_lock(&verify->lock);
+        piece->done = true;
+        pthread_mutex_unlock(&verify->lock);
+        workers_wake(workers);
+    }
+    if (checker.decoder.ops)
+        decoder_close(&checker.decoder);
+    plugin_release(&checker.choice);
+    cursor_destroy(checker.cursor);
+    free(checker.record);
+    free(checker.scratch.bytes);
+    return code;
+}
+
+static int watch(void *context)
+{
+    struct verify *verify = context;
+
+    pthread_mutex_lock(&verify->lock);
+    /* Report the faults of all finished pieces without an unfinished one before them. */
+    while (verify->reported < verify->taken && verify->ring[verify->reported % PIECES].done) {
+        struct piece *piece = &verify->ring[verify->reported % PIECES];
+        pthread_mutex_unlock(&verify->lock);
+        for (uint32_t i = 0; i < piece->count; i++) {
+            const struct extent *extent = catalog_extent(verify->catalog, piece->found[i].record);
+            report_fault(verify, verify->catalog->shards[extent->shard].path, extent->offset,
+                         piece->found[i].what);
+            free(piece->found[i].what);
+        }
+        pthread_mutex_lock(&verify->lock);
+        piece->count = 0;
+        piece->done = false;
+        verify->reported++;
+        pthread_cond_broadcast(&verify->changed);
+    }
+    pthread_mutex_unlock(&verify->lock);
+    report_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
+                                                     .total = verify->catalog->record_count,
+                                                     .bytes = counter_get(&verify->bytes)});
+    return 0;
+}
+
+static int open_catalog(struct verify *verify)
+{
+    const struct verify_job *job = verify->job;
+    const struct format_scan scan = {.fault = index_fault,
+                                     .fault_context = verify,
+                                     .progress = report_index,
+                                     .progress_context = verify};
+    int code = format_choose(job->format, job->path, &verify->format);
+
+    if (code == 0)
+        code = format_catalog(&verify->format, job->path, false, &scan, &verify->catalog);
+    if (code == 0 && job->entry_points &&
+        !(verify->catalog->hints = hints_create(verify->catalog->record_count)))
+        code = -ENOMEM;
+    if (code == 0) {
+        verify->figures->shards = verify->catalog->shard_count;
+        snprintf(verify->figures->format, sizeof verify->figures->format, "%s",
+                 verify->format.plugin->name);
+    }
+    return code;
+}
+
+int verify_run(const struct verify_job *job, const struct verify_observer *observer,
+               struct verify_figures *figures)
+{
+    struct verify *verify = memory_zeroed(sizeof *verify);
+
+    *figures = (struct verify_figures){0};
+    if (!verify)
+        return -ENOMEM;
+    store_set_timeout(job->io_timeout_ns);
+    verify->job = job;
+    verify->observer = observer;
+    verify->figures = figures;
+    verify->start_ns = clock_now_ns();
+    pthread_mutex_init(&verify->lock, NULL);
+    pthread_cond_init(&verify->changed, NULL);
+    int code = open_catalog(verify);
+    if (code == 0) {
+        const struct workers_job checker = {"checker", run_checker, stop_checkers, watch, verify};
+        code =
+            workers_run(&checker, verify->job->threads ? verify->job->threads : thread_cpu_count());
+    }
+    /* Also without a single one: earlier hints are of other data. */
+    if (code == 0 && verify->catalog->hints) {
+        figures->hints = counter_get(&verify->hints);
+        code = hints_file_save(verify->catalog, verify->catalog->hints, &figures->hints_path);
+    }
+    if (verify->catalog) {
+        format_say_remarks(verify->catalog);
+        figures->remark_count = catalog_remarks(verify->catalog, figures->remarks);
+    }
+    figures->records = counter_get(&verify->records);
+    figures->bytes = counter_get(&verify->bytes);
+    figures->elapsed_ns = clock_now_ns() - verify->start_ns;
+    for (int i = 0; i < PIECES; i++) {
+        for (uint32_t k = 0; k < verify->ring[i].count; k++)
+            free(verify->ring[i].found[k].what);
+        free(verify->ring[i].found);
+    }
+    catalog_destroy(verify->catalog);
+    plugin_release(&verify->format);
+    pthread_cond_destroy(&verify->changed);
+    pthread_mutex_destroy(&verify->lock);
+    free(verify);
+    return code;
+}
 
 struct watcher {
     struct line line;

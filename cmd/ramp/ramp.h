@@ -6,7 +6,6 @@
 #define IOBENCH_CMD_RAMP_H
 
 #include "cmd/line.h"
-#include "cmd/ramp/point.h"
 #include "cmd/ramp/search.h"
 #include "pipeline/settings/job.h"
 

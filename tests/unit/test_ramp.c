@@ -2,7 +2,6 @@
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
-#include "cmd/ramp/point.h"
 #include "cmd/ramp/search.h"
 
 #include <math.h>

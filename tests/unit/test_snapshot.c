@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/random.h"
 #include "cmd/checkpoint/content.h"
+#include "cmd/checkpoint/save.h"
 #include "cmd/checkpoint/snapshot.h"
 
 #include <errno.h>
