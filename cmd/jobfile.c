@@ -102,40 +102,6 @@ static bool translate(const struct program *program, const char *key, const char
     return row->is_mark;
 }
 
-static int check(const struct program *program, const char *path, const char *text)
-{
-    char key[WORD_BYTES], value[WORD_BYTES], job[JOB_BYTES] = "";
-    bool is_theirs = false;
-
-    for (const char *line = text; line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (split(line, program->separator, key, value))
-            is_theirs |= translate(program, key, value, job);
-    }
-    if (!is_theirs)
-        return 0;
-    if (ranks_speaks())
-        printf("[job]\n%s%s%s", strstr(job, "data=") ? "" : "data=PATH\n", job, program->always);
-    return fail(EINVAL, "%s: %s; the nearest job of iobench is on standard output", path,
-                program->title);
-}
-
-/* text: NUL-terminated. Returns 0 if it is of no other program, else -EINVAL with a reason that
- * names the program, with our job on standard output. */
-static int foreign_job_check(const char *path, const char *text)
-{
-    int code = 0;
-
-    if (text[strspn(text, " \t\r\n")] == '{' && strstr(text, "\"schema\""))
-        return fail(EINVAL,
-                    "%s: a result, not a job file: read it with 'iobench report', 'iobench "
-                    "compare' or 'iobench plot'",
-                    path);
-    for (size_t i = 0; i < sizeof programs / sizeof programs[0] && code == 0; i++)
-        code = check(&programs[i], path, text);
-    return code;
-}
-
 enum { JOBFILE_BYTES_MAX = 1 << 20 };
 
 bool jobfile_is_global(const struct jobfile *jobfile, size_t section)
@@ -171,8 +137,33 @@ int jobfile_load(const char *path, struct jobfile *jobfile)
     int code = file_load(path, JOBFILE_BYTES_MAX, &text, &bytes);
     if (code == 0 && bytes == 0)
         code = fail(EINVAL, "%s: the file is empty: neither a job file nor a data set", path);
-    if (code == 0)
-        code = foreign_job_check(path, text);
+    if (code == 0) {
+        if (text[strspn(text, " \t\r\n")] == '{' && strstr(text, "\"schema\""))
+            code = fail(EINVAL,
+                        "%s: a result, not a job file: read it with 'iobench report', 'iobench "
+                        "compare' or 'iobench plot'",
+                        path);
+        else {
+            for (size_t i = 0; i < sizeof programs / sizeof programs[0] && code == 0; i++) {
+                char key[WORD_BYTES], value[WORD_BYTES], job[JOB_BYTES] = "";
+                bool is_theirs = false;
+                for (const char *line = text; line; line = strchr(line, '\n')) {
+                    line += *line == '\n';
+                    if (split(line, programs[i].separator, key, value))
+                        is_theirs |= translate(&programs[i], key, value, job);
+                }
+                if (!is_theirs)
+                    code = 0;
+                else {
+                    if (ranks_speaks())
+                        printf("[job]\n%s%s%s", strstr(job, "data=") ? "" : "data=PATH\n", job,
+                               programs[i].always);
+                    code = fail(EINVAL, "%s: %s; the nearest job of iobench is on standard output",
+                                path, programs[i].title);
+                }
+            }
+        }
+    }
     if (code == 0)
         code = jobfile_parse(path, text, bytes, jobfile);
     free(text);

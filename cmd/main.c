@@ -163,7 +163,6 @@ int main(int argc, char **argv)
                     fail_errno_text(shortage_code()), shortage_what());
         status = status == COMMAND_OK ? COMMAND_FAILED : status;
     }
-
     /* Data that was not written is a failure: "> file" on a full disk. */
     fflush(stdout);
     const int error = escape_output_error();

@@ -11,23 +11,6 @@ struct progress progress_start(void)
     return (struct progress){.line = line_start()};
 }
 
-static void write_phase(char *line, size_t bytes, const struct run_progress *now)
-{
-    const bool drops = now->job->cold.drop_caches != JOB_DROP_NO;
-    const char *const phases[] = {
-        [RUN_INDEX] = "indexing",
-        [RUN_DROP] = drops ? "dropping caches" : "checking the caches",
-        [RUN_CALIBRATE] = "calibrating",
-    };
-    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
-
-    if (now->total)
-        snprintf(line, bytes, "%s  %s%s", phases[now->phase], line_bar(bar, now->done, now->total),
-                 line_left(left, now->done, now->total, now->elapsed_ns));
-    else
-        snprintf(line, bytes, "%s, %.0f s", phases[now->phase], (double)now->elapsed_ns * 1e-9);
-}
-
 void progress_show(void *context, const struct run_progress *now)
 {
     struct progress *progress = context;
@@ -54,8 +37,23 @@ void progress_show(void *context, const struct run_progress *now)
                 snprintf(line + length, sizeof line - (size_t)length, "  %s samples/s  %s MiB/s",
                          words_rate((double)now->done / seconds, rate),
                          words_rate((double)now->bytes / seconds / 1048576, mib));
-        } else
-            write_phase(line, sizeof line, now);
+        } else {
+            const size_t bytes = sizeof line;
+            const bool drops = now->job->cold.drop_caches != JOB_DROP_NO;
+            const char *const phases[] = {
+                [RUN_INDEX] = "indexing",
+                [RUN_DROP] = drops ? "dropping caches" : "checking the caches",
+                [RUN_CALIBRATE] = "calibrating",
+            };
+            char bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
+            if (now->total)
+                snprintf(line, bytes, "%s  %s%s", phases[now->phase],
+                         line_bar(bar, now->done, now->total),
+                         line_left(left, now->done, now->total, now->elapsed_ns));
+            else
+                snprintf(line, bytes, "%s, %.0f s", phases[now->phase],
+                         (double)now->elapsed_ns * 1e-9);
+        }
         line_show(&progress->line, line);
     }
 }

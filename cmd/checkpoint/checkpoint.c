@@ -114,24 +114,6 @@ static void show(void *context, const struct checkpoint_progress *now)
     line_show(line, text);
 }
 
-/* "1/1000" or "0.001" */
-static int parse_scale(const char *text, double *scale)
-{
-    char *end;
-    double below = 1;
-
-    *scale = strtod(text, &end);
-    if (end != text && *end == '/') {
-        const char *divisor = end + 1;
-        below = strtod(divisor, &end);
-        end = end == divisor ? (char *)(uintptr_t) "?" : end;
-    }
-    *scale /= below;
-    if (end == text || *end || !(*scale > 0) || *scale > 1)
-        return fail(EINVAL, "--scale %s: expected a fraction of at most 1, such as 1/1000", text);
-    return 0;
-}
-
 static int fill_job(const struct checkpoint_settings *settings, const char *path,
                     struct checkpoint_job *job)
 {
@@ -170,11 +152,23 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
         code = fail(EINVAL, "--async: needs a training loop: add --step-time");
     else if (settings->chunk_bytes % MODEL_BLOCK_BYTES)
         code = fail(EINVAL, "--chunk: not a multiple of 4 KiB");
-
     if (code == 0)
         code = model_choose(settings->model, &job->model.model);
-    if (code == 0)
-        code = parse_scale(settings->scale, &job->model.scale);
+    if (code == 0) {
+        /* "1/1000" or "0.001" */
+        char *end;
+        double below = 1;
+        job->model.scale = strtod(settings->scale, &end);
+        if (end != settings->scale && *end == '/') {
+            const char *divisor = end + 1;
+            below = strtod(divisor, &end);
+            end = end == divisor ? (char *)(uintptr_t) "?" : end;
+        }
+        job->model.scale /= below;
+        if (end == settings->scale || *end || !(job->model.scale > 0) || job->model.scale > 1)
+            code = fail(EINVAL, "--scale %s: expected a fraction of at most 1, such as 1/1000",
+                        settings->scale);
+    }
     if (code)
         return code;
     struct plugin_choice choice;
@@ -218,31 +212,6 @@ static int report(const struct checkpoint_settings *settings, const struct check
     return code ? code : !is_good;
 }
 
-static int measure(const struct invocation *invocation, const struct checkpoint_job *job,
-                   struct ranks *ranks)
-{
-    const struct checkpoint_settings *settings = invocation->settings;
-    struct line line = line_start();
-    const struct checkpoint_observer observer = {.progress = ranks->place.rank == 0 ? show : NULL,
-                                                 .context = &line};
-    struct checkpoint_result result;
-    char command[4096];
-    const struct checkpoint_asked asked = {
-        .job = job, .command = command, .mtbf_ns = settings->mtbf_ns};
-
-    command_text(invocation, command, sizeof command);
-    int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
-    code = ranks_meet(ranks, code, NULL); /* refuse before the work, not after it */
-    if (code)
-        return code;
-    code = checkpoint_run(job, ranks, &observer, &result);
-    line_clear(&line);
-    if (code == 0)
-        code = ranks->place.rank == 0 ? report(settings, &asked, &result) : !result.evidence.valid;
-    checkpoint_destroy(&result);
-    return code;
-}
-
 static int checkpoint_check(const struct invocation *invocation)
 {
     struct checkpoint_job job;
@@ -260,8 +229,27 @@ static int checkpoint_command(const struct invocation *invocation)
         return command_misused(invocation);
     int code = command_join(&ranks);
     command_on_interrupt(); /* after MPI has installed its handlers */
-    if (code == 0)
-        code = measure(invocation, &job, &ranks);
+    if (code == 0) {
+        const struct checkpoint_settings *settings = invocation->settings;
+        struct line line = line_start();
+        const struct checkpoint_observer observer = {
+            .progress = ranks.place.rank == 0 ? show : NULL, .context = &line};
+        struct checkpoint_result result;
+        char command[4096];
+        const struct checkpoint_asked asked = {
+            .job = &job, .command = command, .mtbf_ns = settings->mtbf_ns};
+        command_text(invocation, command, sizeof command);
+        code = ranks.place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
+        code = ranks_meet(&ranks, code, NULL); /* refuse before the work, not after it */
+        if (code == 0) {
+            code = checkpoint_run(&job, &ranks, &observer, &result);
+            line_clear(&line);
+            if (code == 0)
+                code = ranks.place.rank == 0 ? report(settings, &asked, &result)
+                                             : !result.evidence.valid;
+            checkpoint_destroy(&result);
+        }
+    }
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
         status = command_failed(invocation);
     else if (code)

@@ -99,30 +99,6 @@ static bool find_next(struct rank_reader *rank)
     return rank->file < snapshot->file_count;
 }
 
-static int submit_next(struct rank_reader *rank)
-{
-    const struct snapshot *snapshot = rank->restore->snapshot;
-    const struct snapshot_file *file = &snapshot->files[rank->file];
-    struct chunk_read *read = rank->idle;
-    const uint64_t left = file->bytes - rank->at;
-    const uint32_t bytes = left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
-
-    read->chunk = file->first_chunk + rank->at / snapshot->chunk_bytes;
-    read->request = (struct read_request){.offset = file->offset + rank->at,
-                                          .shard = snapshot->is_single ? 0 : rank->file,
-                                          .bytes = bytes,
-                                          .needed = bytes,
-                                          .region = read->request.region,
-                                          .buffer = read->request.buffer,
-                                          .owner = read};
-    int code = reader_submit(&rank->reader, &read->request);
-    if (code)
-        return code;
-    rank->idle = read->next;
-    rank->at += bytes;
-    return 0;
-}
-
 static void check(struct rank_reader *rank, const struct chunk_read *read)
 {
     const struct restore *restore = rank->restore;
@@ -166,9 +142,27 @@ static int read_files(struct rank_reader *rank)
     while (code == 0 && (find_next(rank) || rank->reader.in_flight)) {
         if (flag_get(&restore->stopped) || flag_get(&stop_asked))
             return fail(EINTR, "interrupted");
-        if (find_next(rank) && rank->idle)
-            code = submit_next(rank);
-        else
+        if (find_next(rank) && rank->idle) {
+            const struct snapshot *snapshot = rank->restore->snapshot;
+            const struct snapshot_file *file = &snapshot->files[rank->file];
+            struct chunk_read *read = rank->idle;
+            const uint64_t left = file->bytes - rank->at;
+            const uint32_t bytes =
+                left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
+            read->chunk = file->first_chunk + rank->at / snapshot->chunk_bytes;
+            read->request = (struct read_request){.offset = file->offset + rank->at,
+                                                  .shard = snapshot->is_single ? 0 : rank->file,
+                                                  .bytes = bytes,
+                                                  .needed = bytes,
+                                                  .region = read->request.region,
+                                                  .buffer = read->request.buffer,
+                                                  .owner = read};
+            code = reader_submit(&rank->reader, &read->request);
+            if (code == 0) {
+                rank->idle = read->next;
+                rank->at += bytes;
+            }
+        } else
             code = take(rank);
         if (code == -EAGAIN)
             code = take(rank);

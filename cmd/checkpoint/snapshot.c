@@ -336,20 +336,6 @@ int snapshot_next_number(const struct snapshot_store *store, uint32_t *number)
 
 /* ---- one checkpoint ---- */
 
-static int make_single(const struct folder *draft, uint64_t bytes)
-{
-    int fd = folder_create_file(draft, SNAPSHOT_SINGLE);
-
-    if (fd < 0)
-        return fd;
-    int code = ftruncate(fd, (off_t)bytes)
-                   ? fail(errno, "%s/%s: cannot set the size: %s", draft->path, SNAPSHOT_SINGLE,
-                          fail_errno_text(errno))
-                   : 0;
-    close(fd);
-    return code;
-}
-
 int snapshot_begin(const struct snapshot_store *store, const struct snapshot *snapshot)
 {
     struct folder draft = {.fd = -1};
@@ -358,8 +344,19 @@ int snapshot_begin(const struct snapshot_store *store, const struct snapshot *sn
 
     if (code == 0 && snapshot->is_single) {
         code = folder_open_below(&draft, &store->folder, name);
-        if (code == 0)
-            code = make_single(&draft, snapshot->bytes);
+        if (code == 0) {
+            const uint64_t bytes = snapshot->bytes;
+            int fd = folder_create_file(&draft, SNAPSHOT_SINGLE);
+            if (fd < 0)
+                code = fd;
+            else {
+                code = ftruncate(fd, (off_t)bytes)
+                           ? fail(errno, "%s/%s: cannot set the size: %s", draft.path,
+                                  SNAPSHOT_SINGLE, fail_errno_text(errno))
+                           : 0;
+                close(fd);
+            }
+        }
         folder_close(&draft);
     }
     return code;

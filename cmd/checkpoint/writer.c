@@ -32,22 +32,6 @@ static void close_engine(struct writer *writer)
     writer->state = NULL;
 }
 
-/* Open the best writer that works; the engine text names the refused one and the reason. */
-static int open_best(struct writer *writer)
-{
-    int code = open_with(writer, writer_registry[0]);
-
-    for (const struct plugin *const *row = writer_registry + 1; *row && code < 0; row++) {
-        const int refusal = code;
-        close_engine(writer);
-        code = open_with(writer, *row);
-        const size_t length = strlen(writer->engine);
-        snprintf(writer->engine + length, sizeof writer->engine - length,
-                 " (writer %s is refused here: %s)", row[-1]->name, fail_errno_text(refusal));
-    }
-    return code;
-}
-
 int writer_open(struct writer *writer, const struct plugin *plugin,
                 const struct writer_config *config)
 {
@@ -55,7 +39,21 @@ int writer_open(struct writer *writer, const struct plugin *plugin,
     writer->requests = memory_array(config->depth, sizeof *writer->requests);
     if (!writer->requests)
         return -ENOMEM;
-    int code = plugin ? open_with(writer, plugin) : open_best(writer);
+    int code;
+    if (plugin)
+        code = open_with(writer, plugin);
+    else {
+        /* Open the best writer that works; the engine text names the refused one and the reason. */
+        code = open_with(writer, writer_registry[0]);
+        for (const struct plugin *const *row = writer_registry + 1; *row && code < 0; row++) {
+            const int refusal = code;
+            close_engine(writer);
+            code = open_with(writer, *row);
+            const size_t length = strlen(writer->engine);
+            snprintf(writer->engine + length, sizeof writer->engine - length,
+                     " (writer %s is refused here: %s)", row[-1]->name, fail_errno_text(refusal));
+        }
+    }
     return code ? fail(code, "--writer %s: refused here: %s", writer->ops->plugin.name,
                        fail_errno_text(code))
                 : 0;

@@ -171,24 +171,6 @@ static int finish(struct write_phase *writing, int code)
 
 /* ---- training ---- */
 
-/* Collective: return in `done` whether all ranks have written the pending checkpoint. */
-static int poll_done(struct write_phase *writing, bool *done)
-{
-    struct ranks *ranks = writing->shared->ranks;
-    uint8_t mine = flag_get(&writing->done);
-
-    *done = mine;
-    if (ranks->place.ranks == 1)
-        return 0;
-    uint8_t *all = memory_array(ranks->place.ranks, 1);
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, &mine, 1, all);
-    *done = code == 0 && !memchr(all, 0, ranks->place.ranks);
-    free(all);
-    return code;
-}
-
 /* Train until the next checkpoint is due or, with only_pending, until none is pending; finish the
  * pending checkpoint as soon as it is written. */
 static int train(struct write_phase *writing, bool only_pending)
@@ -207,7 +189,20 @@ static int train(struct write_phase *writing, bool only_pending)
         code = ranks_meet(shared->ranks, stop_check(), NULL);
         if (code || !writing->is_pending)
             continue;
-        code = poll_done(writing, &done);
+        /* Collective: return in `done` whether all ranks have written the pending checkpoint. */
+        struct ranks *ranks = writing->shared->ranks;
+        uint8_t mine = flag_get(&writing->done);
+        done = mine;
+        if (ranks->place.ranks == 1)
+            code = 0;
+        else {
+            uint8_t *all = memory_array(ranks->place.ranks, 1);
+            code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+            if (code == 0)
+                code = ranks_gather(ranks, &mine, 1, all);
+            done = code == 0 && !memchr(all, 0, ranks->place.ranks);
+            free(all);
+        }
         const uint64_t from_ns = clock_now_ns();
         if (code == 0 && done)
             code = finish(writing, 0);

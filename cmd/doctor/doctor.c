@@ -787,20 +787,6 @@ static void tell_offer(void *context, const struct reader_offer *offer)
     tell("Readers", name, &finding, offers->all);
 }
 
-/* Exits with 1 if the processes do not form one job, so that scripts can ask. speaks: is this the
- * process that prints? */
-static int look_launch(const struct invocation *invocation, bool speaks, json_t *all)
-{
-    struct section section = {.name = "Launch", .all = all};
-
-    if (!all && speaks)
-        printf("%s\n", section.name);
-    const int code = doctor_look_launch(&(struct doctor_report){add_finding, &section});
-    if (code && !section.is_bad && speaks)
-        return command_failed(invocation);
-    return code || section.is_bad ? COMMAND_FAILED : COMMAND_OK;
-}
-
 /* This machine, its fabric and the paths. */
 static int look_here(const struct invocation *invocation, json_t *all)
 {
@@ -856,7 +842,15 @@ static int doctor_run(const struct invocation *invocation)
         fail(EINVAL, "--launch looks at the job only: no --fabric, no PATH");
         status = command_misused(invocation);
     } else if (settings->launch) {
-        status = look_launch(invocation, speaks, all);
+        /* Exits with 1 if the processes do not form one job, so that scripts can ask. */
+        struct section section = {.name = "Launch", .all = all};
+        if (!all && speaks)
+            printf("%s\n", section.name);
+        const int code = doctor_look_launch(&(struct doctor_report){add_finding, &section});
+        if (code && !section.is_bad && speaks)
+            status = command_failed(invocation);
+        else
+            status = code || section.is_bad ? COMMAND_FAILED : COMMAND_OK;
     } else if (settings->fabric) {
         look_fabric(settings, all);
     } else {

@@ -186,21 +186,6 @@ struct gid_found {
     char address[INET6_ADDRSTRLEN];
 };
 
-/* "0000:0000:0000:0000:0000:ffff:c0a8:010a" of index i. Returns its rank. */
-static int read_gid(const struct port_view *view, unsigned i, char *address)
-{
-    char file[40], text[TEXT_BYTES], type[TEXT_BYTES] = "";
-    struct in6_addr gid;
-
-    snprintf(file, sizeof file, "gids/%u", i);
-    if (!read_port(view, file, text) || inet_pton(AF_INET6, text, &gid) != 1)
-        return GID_NONE;
-    snprintf(file, sizeof file, "gid_attrs/types/%u", i);
-    read_port(view, file, type);
-    gid_text(&gid, address);
-    return gid_rank(&gid, strcmp(type, "RoCE v2") == 0);
-}
-
 static void look_gids(const struct port_view *view, struct doctor_finding *finding)
 {
     if (!view->is_ethernet)
@@ -208,7 +193,19 @@ static void look_gids(const struct port_view *view, struct doctor_finding *findi
     struct gid_found found = {.rank = GID_NONE};
     for (unsigned i = 0; i < GIDS_MAX; i++) {
         char address[INET6_ADDRSTRLEN];
-        const int rank = read_gid(view, i, address);
+        int rank;
+        /* "0000:0000:0000:0000:0000:ffff:c0a8:010a" of index i. */
+        char file[40], text[TEXT_BYTES], type[TEXT_BYTES] = "";
+        struct in6_addr gid;
+        snprintf(file, sizeof file, "gids/%u", i);
+        if (!read_port(view, file, text) || inet_pton(AF_INET6, text, &gid) != 1)
+            rank = GID_NONE;
+        else {
+            snprintf(file, sizeof file, "gid_attrs/types/%u", i);
+            read_port(view, file, type);
+            gid_text(&gid, address);
+            rank = gid_rank(&gid, strcmp(type, "RoCE v2") == 0);
+        }
         found.count += rank > GID_NONE;
         if (rank <= found.rank)
             continue;

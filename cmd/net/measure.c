@@ -151,41 +151,30 @@ static int stream(struct measure *measure, const struct pair_turn *turn)
     return code ? code : acknowledge(measure, turn);
 }
 
-/* A window of messages is always under way, and the last ones are acknowledged. */
-static int stream_on(struct measure *measure, const struct pair_turn *turn, uint64_t windows)
-{
-    struct transport *transport = measure->transport;
-    int code = 0;
-
-    for (uint64_t i = 0; i < windows * turn->window && code == 0; i++) {
-        const struct transport_message message =
-            message_of(measure, turn, (uint32_t)(i % turn->window));
-        code = transport_make_room(transport, turn->window);
-        if (code == 0 && turn->receives)
-            code = transport_receive(transport, &message);
-        if (code == 0 && turn->sends)
-            code = transport_send(transport, &message);
-    }
-    return code ? code : acknowledge(measure, turn);
-}
-
-static int move(struct measure *measure, const struct pair_turn *turn, uint64_t operations)
-{
-    int code = 0;
-
-    if (turn->kind != PAIR_LATENCY && transport_has_flow_control(measure->transport))
-        return stream_on(measure, turn, operations);
-    for (uint64_t i = 0; i < operations && code == 0; i++)
-        code = turn->kind == PAIR_LATENCY ? bounce(measure, turn) : stream(measure, turn);
-    return code;
-}
-
 /* Returns the nanoseconds, or a negative errno. */
 static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, uint64_t operations)
 {
     const uint64_t start_ns = clock_now_ns();
-    const int code = move(measure, turn, operations);
-
+    int code = 0;
+    if (turn->kind != PAIR_LATENCY && transport_has_flow_control(measure->transport)) {
+        /* A window of messages is always under way, and the last ones are acknowledged. */
+        struct transport *transport = measure->transport;
+        code = 0;
+        for (uint64_t i = 0; i < operations * turn->window && code == 0; i++) {
+            const struct transport_message message =
+                message_of(measure, turn, (uint32_t)(i % turn->window));
+            code = transport_make_room(transport, turn->window);
+            if (code == 0 && turn->receives)
+                code = transport_receive(transport, &message);
+            if (code == 0 && turn->sends)
+                code = transport_send(transport, &message);
+        }
+        if (code == 0)
+            code = acknowledge(measure, turn);
+    } else {
+        for (uint64_t i = 0; i < operations && code == 0; i++)
+            code = turn->kind == PAIR_LATENCY ? bounce(measure, turn) : stream(measure, turn);
+    }
     return code ? code : (int64_t)(clock_now_ns() - start_ns);
 }
 
@@ -283,7 +272,6 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
             code = (int)took_ns;
         operations = operations_for(measure, took_ns, operations);
     }
-
     for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
         int64_t took_ns = 0;
         code = repeat_pair(measure, &turn, operations, random_hash(turn_number, kind, i), &took_ns);

@@ -226,7 +226,6 @@ static int net_check(const struct invocation *invocation)
 
     if (code == 0 && settings->beside)
         code = fail(EINVAL, "--beside works on a command line only");
-
     transport_close(&transport, true);
     return code;
 }

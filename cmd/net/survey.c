@@ -77,34 +77,6 @@ static int measure_all_kinds(struct survey_work *work, uint32_t peer)
     return code;
 }
 
-static int measure_alone(struct survey_work *work)
-{
-    const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
-    int code = 0;
-
-    for (uint32_t a = 0; a < ranks; a++)
-        for (uint32_t b = a + 1; b < ranks && code == 0; b++) {
-            if (rank == a || rank == b)
-                code = measure_all_kinds(work, rank == a ? b : a);
-            code = end_step(work, code);
-        }
-    return code;
-}
-
-static int measure_rounds(struct survey_work *work)
-{
-    const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
-    int code = 0;
-
-    for (uint32_t round = 0; round < survey_rounds(ranks) && code == 0; round++) {
-        const uint32_t partner = survey_partner(ranks, round, rank);
-        if (partner != rank)
-            code = measure_all_kinds(work, partner);
-        code = end_step(work, code);
-    }
-    return code;
-}
-
 /* Each pair's figures are with its lower rank. */
 static int collect(struct survey_work *work, double *mine)
 {
@@ -125,24 +97,6 @@ static int collect(struct survey_work *work, double *mine)
 }
 
 /* ---- sizes ---- */
-
-static int measure_sizes(struct survey_work *work)
-{
-    const uint32_t rank = work->ranks->place.rank, other = work->survey->other;
-    int code = 0;
-
-    for (uint32_t i = 0; i < work->survey->size_count && code == 0; i++) {
-        struct survey_size *size = &work->survey->sizes[i];
-        for (int kind = 0; kind < PAIR_KINDS && code == 0; kind++)
-            if (rank == 0 || rank == other)
-                code =
-                    measure_pair(&work->measure, rank == 0 ? other : 0, rank == 0,
-                                 (enum pair_kind)kind, size->bytes, work->turn, &size->pair[kind]);
-        code = end_step(work, code);
-    }
-    work->survey->has_sizes = code == 0;
-    return code;
-}
 
 /* ---- all ---- */
 
@@ -208,11 +162,42 @@ static int measure_everything(struct survey_work *work)
 
     if (settings->progress && work->ranks->place.rank == 0)
         settings->progress(settings->progress_context, 0, work->total);
-    int code = settings->has_sizes ? measure_sizes(work) : 0;
-
+    int code = 0;
+    if (settings->has_sizes) {
+        const uint32_t rank = work->ranks->place.rank, other = work->survey->other;
+        code = 0;
+        for (uint32_t i = 0; i < work->survey->size_count && code == 0; i++) {
+            struct survey_size *size = &work->survey->sizes[i];
+            for (int kind = 0; kind < PAIR_KINDS && code == 0; kind++)
+                if (rank == 0 || rank == other)
+                    code = measure_pair(&work->measure, rank == 0 ? other : 0, rank == 0,
+                                        (enum pair_kind)kind, size->bytes, work->turn,
+                                        &size->pair[kind]);
+            code = end_step(work, code);
+        }
+        work->survey->has_sizes = code == 0;
+    }
     if (code == 0 && settings->pairs != SURVEY_PAIRS_NONE) {
         struct fabric_survey *survey = work->survey;
-        code = survey->is_alone ? measure_alone(work) : measure_rounds(work);
+        if (survey->is_alone) {
+            const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
+            code = 0;
+            for (uint32_t a = 0; a < ranks; a++)
+                for (uint32_t b = a + 1; b < ranks && code == 0; b++) {
+                    if (rank == a || rank == b)
+                        code = measure_all_kinds(work, rank == a ? b : a);
+                    code = end_step(work, code);
+                }
+        } else {
+            const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
+            code = 0;
+            for (uint32_t round = 0; round < survey_rounds(ranks) && code == 0; round++) {
+                const uint32_t partner = survey_partner(ranks, round, rank);
+                if (partner != rank)
+                    code = measure_all_kinds(work, partner);
+                code = end_step(work, code);
+            }
+        }
         if (code == 0)
             code = collect(work, survey->matrix.bytes_per_s);
         if (code == 0)

@@ -67,31 +67,6 @@ static int open_reader(struct cursor *cursor)
     return reader_open(&cursor->reader, &cursor->inflate, &site);
 }
 
-static int read_inflated(struct cursor *cursor, const struct extent *extent, void *buffer)
-{
-    struct read_request request = {.offset = extent->offset,
-                                   .shard = extent->shard,
-                                   .bytes = extent->bytes,
-                                   .needed = extent->bytes,
-                                   .buffer = buffer};
-    struct read_request *done;
-    bool back = extent->shard == cursor->reader_shard && extent->offset < cursor->reader_at;
-    int code = !cursor->reader_open || back ? open_reader(cursor) : 0;
-
-    if (code == 0)
-        code = reader_submit(&cursor->reader, &request);
-    while (code == 0) {
-        code = reader_reap(&cursor->reader, &done, 1, 1000000000);
-        if (code > 0) {
-            code = done->result < 0 ? done->result : 0;
-            break;
-        }
-    }
-    cursor->reader_shard = extent->shard;
-    cursor->reader_at = extent->offset + extent->bytes;
-    return code;
-}
-
 static int read_plain(struct cursor *cursor, const struct extent *extent, void *buffer)
 {
     const struct shard *shard = &cursor->catalog->shards[extent->shard];
@@ -116,6 +91,27 @@ int cursor_read(struct cursor *cursor, uint64_t record, void *buffer)
     const struct extent *extent = catalog_extent(cursor->catalog, record);
     const struct shard *shard = &cursor->catalog->shards[extent->shard];
 
-    return shard->flags & SHARD_COMPRESSED ? read_inflated(cursor, extent, buffer)
-                                           : read_plain(cursor, extent, buffer);
+    if (shard->flags & SHARD_COMPRESSED) {
+        struct read_request request = {.offset = extent->offset,
+                                       .shard = extent->shard,
+                                       .bytes = extent->bytes,
+                                       .needed = extent->bytes,
+                                       .buffer = buffer};
+        struct read_request *done;
+        bool back = extent->shard == cursor->reader_shard && extent->offset < cursor->reader_at;
+        int code = !cursor->reader_open || back ? open_reader(cursor) : 0;
+        if (code == 0)
+            code = reader_submit(&cursor->reader, &request);
+        while (code == 0) {
+            code = reader_reap(&cursor->reader, &done, 1, 1000000000);
+            if (code > 0) {
+                code = done->result < 0 ? done->result : 0;
+                break;
+            }
+        }
+        cursor->reader_shard = extent->shard;
+        cursor->reader_at = extent->offset + extent->bytes;
+        return code;
+    }
+    return read_plain(cursor, extent, buffer);
 }

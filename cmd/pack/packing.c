@@ -125,55 +125,6 @@ static void look_at_image(struct shard_writer_common *common, const struct sampl
     fail_clear();
 }
 
-static int recode(struct shard_writer_common *common, struct recoder *recoder, uint64_t number,
-                  struct pending_sample *slot)
-{
-    const size_t bytes = slot->sample.image_bytes;
-    int code = recoder_apply(recoder, &slot->sample, &slot->encoded, &slot->encoded_capacity);
-
-    if (code < 0)
-        return fail(code, "sample %llu: %s", (unsigned long long)number, fail_reason());
-    if (code == 1) {
-        counter_add(&common->recoded, 1);
-        counter_add(&common->unrecoded_bytes, bytes);
-    }
-    return 0;
-}
-
-/* Read one sample. Every format can hold an encoded image with a name. */
-static int fill(struct shard_writer *writer, struct recoder *recoder, void *cursor, uint64_t place,
-                struct pending_sample *slot)
-{
-    struct shard_writer_common *common = writer->common;
-    struct sample *sample = &slot->sample;
-    uint64_t number = common->order ? permutation_at(common->order, place) : place;
-    int code = source_read(common->source, cursor, number, &slot->memory, sample);
-
-    if (code == 0 && sample->image_bytes == 0)
-        code = fail(ENODATA, "sample %llu (%.*s) has no image", (unsigned long long)number,
-                    (int)sample->name_bytes, sample->name);
-    if (code == 0 && (common->recode.side || common->recode.raw))
-        code = recode(common, recoder, number, slot);
-    if (code == 0 && sample->encoding != SAMPLE_ENCODED) {
-        code = image_to_jpeg(sample, common->recode.quality, &slot->encoded,
-                             &slot->encoded_capacity, &sample->image_bytes);
-        sample->image = slot->encoded;
-        sample->encoding = SAMPLE_ENCODED;
-        counter_add(&common->encoded, 1);
-    }
-    if (code)
-        return code;
-    if (sample->id == 0)
-        sample->id = number;
-    if (sample->name_bytes == 0) {
-        sample->name = slot->name;
-        sample->name_bytes =
-            (size_t)snprintf(slot->name, sizeof slot->name, "%08llu", (unsigned long long)number);
-    }
-    look_at_image(common, sample);
-    return 0;
-}
-
 static int produce(void *argument)
 {
     struct shard_writer *writer = argument;
@@ -189,7 +140,44 @@ static int produce(void *argument)
 
     while (code == 0 && claim(writer, &place)) {
         struct pending_sample *slot = &writer->slots[place % PENDING_MOST];
-        code = fill(writer, &recoder, cursor, place, slot);
+        /* Read one sample. Every format can hold an encoded image with a name. */
+        struct shard_writer_common *common = writer->common;
+        struct sample *sample = &slot->sample;
+        uint64_t number = common->order ? permutation_at(common->order, place) : place;
+        code = source_read(common->source, cursor, number, &slot->memory, sample);
+        if (code == 0 && sample->image_bytes == 0)
+            code = fail(ENODATA, "sample %llu (%.*s) has no image", (unsigned long long)number,
+                        (int)sample->name_bytes, sample->name);
+        if (code == 0 && (common->recode.side || common->recode.raw)) {
+            const size_t bytes = slot->sample.image_bytes;
+            code = recoder_apply(&recoder, &slot->sample, &slot->encoded, &slot->encoded_capacity);
+            if (code < 0)
+                code = fail(code, "sample %llu: %s", (unsigned long long)number, fail_reason());
+            else {
+                if (code == 1) {
+                    counter_add(&common->recoded, 1);
+                    counter_add(&common->unrecoded_bytes, bytes);
+                }
+                code = 0;
+            }
+        }
+        if (code == 0 && sample->encoding != SAMPLE_ENCODED) {
+            code = image_to_jpeg(sample, common->recode.quality, &slot->encoded,
+                                 &slot->encoded_capacity, &sample->image_bytes);
+            sample->image = slot->encoded;
+            sample->encoding = SAMPLE_ENCODED;
+            counter_add(&common->encoded, 1);
+        }
+        if (code == 0) {
+            if (sample->id == 0)
+                sample->id = number;
+            if (sample->name_bytes == 0) {
+                sample->name = slot->name;
+                sample->name_bytes = (size_t)snprintf(slot->name, sizeof slot->name, "%08llu",
+                                                      (unsigned long long)number);
+            }
+            look_at_image(common, sample);
+        }
         slot->skipped = code != 0;
         if (code && writer->common->skip && code != -ENOMEM) {
             note(writer->common, &writer->common->skipped, writer->common->first_skipped);
@@ -240,35 +228,6 @@ static int append_all(struct shard_writer *writer, struct format_writer *output)
         pthread_mutex_unlock(&writer->lock);
     }
     return code;
-}
-
-static int write_shard(struct shard_writer *writer, struct thread *producers, const char *path)
-{
-    struct format_writer output;
-    char reason[FAIL_REASON_BYTES];
-    uint32_t count =
-        writer->common->producers < PRODUCERS_MOST ? writer->common->producers : PRODUCERS_MOST;
-    int code = format_writer_open(&output, writer->common->format, path);
-
-    for (uint32_t i = 0; code == 0 && i < count; i++)
-        code = thread_start(&producers[i], "producer", produce, writer);
-    if (code == 0)
-        code = append_all(writer, &output);
-    if (code)
-        cancel(writer);
-    /* A writer that waited in vain has no reason: the failed producer has it. */
-    snprintf(reason, sizeof reason, "%s", fail_reason());
-    for (uint32_t i = 0; i < count; i++) {
-        int failed = thread_join(&producers[i]);
-        if (failed && code == -ECANCELED) {
-            code = failed;
-            snprintf(reason, sizeof reason, "%s", fail_reason());
-        }
-    }
-    int closed = format_writer_close(&output, code == 0);
-    if (code == 0)
-        return closed;
-    return code == -ECANCELED ? code : fail(code, "%s", reason);
 }
 
 enum { RECORD_OVERHEAD_BYTES = 1024 };
@@ -545,6 +504,60 @@ static void run_dry(struct pack *pack)
 
 /* ---- writing ---- */
 
+/* Write the samples at places [begin, end) as a shard. Returns 0, -ECANCELED without a reason if
+ * common->stop was set, or a negative errno; then nothing is left of the shard. */
+static int write_shard(struct shard_writer_common *common, const char *path, uint64_t begin,
+                       uint64_t end)
+{
+    struct shard_writer *writer = memory_zeroed(sizeof *writer);
+    struct thread *producers = memory_array(PRODUCERS_MOST, sizeof *producers);
+    int code = -ENOMEM;
+
+    if (writer && producers) {
+        writer->common = common;
+        writer->claimed = writer->written = begin;
+        writer->end = end;
+        pthread_mutex_init(&writer->lock, NULL);
+        pthread_cond_init(&writer->filled, NULL);
+        pthread_cond_init(&writer->freed, NULL);
+        struct format_writer output;
+        char reason[FAIL_REASON_BYTES];
+        uint32_t count = common->producers < PRODUCERS_MOST ? common->producers : PRODUCERS_MOST;
+        code = format_writer_open(&output, common->format, path);
+        for (uint32_t i = 0; code == 0 && i < count; i++)
+            code = thread_start(&producers[i], "producer", produce, writer);
+        if (code == 0)
+            code = append_all(writer, &output);
+        if (code)
+            cancel(writer);
+        /* A writer that waited in vain has no reason: the failed producer has it. */
+        snprintf(reason, sizeof reason, "%s", fail_reason());
+        for (uint32_t i = 0; i < count; i++) {
+            int failed = thread_join(&producers[i]);
+            if (failed && code == -ECANCELED) {
+                code = failed;
+                snprintf(reason, sizeof reason, "%s", fail_reason());
+            }
+        }
+        int closed = format_writer_close(&output, code == 0);
+        if (code == 0)
+            code = closed;
+        else
+            code = code == -ECANCELED ? code : fail(code, "%s", reason);
+
+        for (int i = 0; i < PENDING_MOST; i++) {
+            source_buffer_release(&writer->slots[i].memory);
+            free(writer->slots[i].encoded);
+        }
+        pthread_cond_destroy(&writer->filled);
+        pthread_cond_destroy(&writer->freed);
+        pthread_mutex_destroy(&writer->lock);
+    }
+    free(producers);
+    free(writer);
+    return code;
+}
+
 static int run_writer(void *context, struct workers *workers, uint64_t number)
 {
     struct pack *pack = context;
@@ -566,33 +579,9 @@ static int run_writer(void *context, struct workers *workers, uint64_t number)
         pthread_mutex_lock(&pack->lock);
         code = target_shard_begin(&pack->target, shard, &path);
         pthread_mutex_unlock(&pack->lock);
-        if (code == 0) {
-            /* Write the samples at places [begin, end) as a shard. then nothing is left of the
-             * shard. */
-            const uint64_t begin = shard_begin(pack, shard);
-            const uint64_t end = shard_begin(pack, shard + 1);
-            struct shard_writer *writer = memory_zeroed(sizeof *writer);
-            struct thread *producers = memory_array(PRODUCERS_MOST, sizeof *producers);
-            code = -ENOMEM;
-            if (writer && producers) {
-                writer->common = &pack->common;
-                writer->claimed = writer->written = begin;
-                writer->end = end;
-                pthread_mutex_init(&writer->lock, NULL);
-                pthread_cond_init(&writer->filled, NULL);
-                pthread_cond_init(&writer->freed, NULL);
-                code = write_shard(writer, producers, path);
-                for (int i = 0; i < PENDING_MOST; i++) {
-                    source_buffer_release(&writer->slots[i].memory);
-                    free(writer->slots[i].encoded);
-                }
-                pthread_cond_destroy(&writer->filled);
-                pthread_cond_destroy(&writer->freed);
-                pthread_mutex_destroy(&writer->lock);
-            }
-            free(producers);
-            free(writer);
-        }
+        if (code == 0)
+            code = write_shard(&pack->common, path, shard_begin(pack, shard),
+                               shard_begin(pack, shard + 1));
         pthread_mutex_lock(&pack->lock);
         if (code == 0)
             code = target_shard_done(&pack->target, shard);

@@ -65,28 +65,6 @@ int recode_pixel_bytes(const struct recode *recode, const struct sample *sample,
     return code < 0 ? code : 0;
 }
 
-static int encode(const struct recoder *recoder, const struct view *view, void **image,
-                  size_t *capacity, size_t *bytes)
-{
-    const struct sample raw = {.image = recoder->pixels,
-                               .image_bytes = (size_t)view->width * view->height * 3,
-                               .encoding = SAMPLE_RAW_HWC,
-                               .width = view->width,
-                               .height = view->height,
-                               .channels = 3};
-    char header[NETPBM_HEADER_MOST];
-
-    if (!recoder->recode.raw)
-        return image_to_jpeg(&raw, recoder->recode.quality, image, capacity, bytes);
-    const size_t header_bytes = netpbm_write_header(header, view->width, view->height);
-    *bytes = header_bytes + raw.image_bytes;
-    if (source_reserve(image, capacity, *bytes))
-        return -ENOMEM;
-    memcpy(*image, header, header_bytes);
-    memcpy((uint8_t *)*image + header_bytes, raw.image, raw.image_bytes);
-    return 0;
-}
-
 int recoder_apply(struct recoder *recoder, struct sample *sample, void **image, size_t *capacity)
 {
     const struct decode_source source = decode_source_of(sample);
@@ -101,8 +79,27 @@ int recoder_apply(struct recoder *recoder, struct sample *sample, void **image, 
     recoder->pixels = pixels;
     if (code == 0)
         code = decoder_decode(&recoder->decoder, &source, &view, recoder->pixels);
-    if (code == 0)
-        code = encode(recoder, &view, image, capacity, &bytes);
+    if (code == 0) {
+        const struct sample raw = {.image = recoder->pixels,
+                                   .image_bytes = (size_t)view.width * view.height * 3,
+                                   .encoding = SAMPLE_RAW_HWC,
+                                   .width = view.width,
+                                   .height = view.height,
+                                   .channels = 3};
+        char header[NETPBM_HEADER_MOST];
+        if (!recoder->recode.raw)
+            code = image_to_jpeg(&raw, recoder->recode.quality, image, capacity, &bytes);
+        else {
+            const size_t header_bytes = netpbm_write_header(header, view.width, view.height);
+            bytes = header_bytes + raw.image_bytes;
+            if (source_reserve(image, capacity, bytes))
+                code = -ENOMEM;
+            else {
+                memcpy(*image, header, header_bytes);
+                memcpy((uint8_t *)*image + header_bytes, raw.image, raw.image_bytes);
+            }
+        }
+    }
     if (code)
         return code;
     sample->image = *image;

@@ -847,7 +847,6 @@ int target_finish(struct target *target)
             code = place_list(&target->place, folder, move_one, &moving);
         free(folder);
     }
-
     if (code == 0)
         code = remove_draft(target);
     if (code == 0)

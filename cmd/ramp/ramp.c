@@ -81,36 +81,6 @@ static const struct option_spec ramp_options[] = {
 
 /* ---- one run ---- */
 
-static int take(struct ramp *ramp, struct ramp_step step, const struct result *result)
-{
-    if (memory_room(&ramp->points, ramp->count, sizeof *ramp->points, "points"))
-        return -ENOMEM;
-    if (result->runs[0].batch_late_ns.count == 0)
-        return fail(EINVAL,
-                    "%llu samples are too few: a run needs more than 10 batches of %llu on each "
-                    "rank; use a smaller --batch-size or a larger data set",
-                    (unsigned long long)result->records,
-                    (unsigned long long)ramp->settings->job.batch_size);
-    ramp->points[ramp->count++] =
-        ramp_point_of(step, &result->runs[0], ramp->settings->limit_percent, &ramp->step_ns);
-    ramp->records = result->records;
-    if (!ramp->dataset)
-        ramp->dataset = report_dataset(result);
-    snprintf(ramp->data, sizeof ramp->data, "%s", result->data);
-    snprintf(ramp->format, sizeof ramp->format, "%s", result->format);
-    snprintf(ramp->storage, sizeof ramp->storage, "%.30s at %.120s",
-             result->environment.file_system, result->environment.mount_point);
-    if (!step.preview && !ramp->degraded[0]) {
-        const uint64_t skipped = result->runs[0].epochs[0].skipped;
-        if (result->degraded_reason[0])
-            snprintf(ramp->degraded, sizeof ramp->degraded, "%s", result->degraded_reason);
-        else if (skipped)
-            snprintf(ramp->degraded, sizeof ramp->degraded, "%llu %s skipped",
-                     (unsigned long long)skipped, skipped == 1 ? "record was" : "records were");
-    }
-    return 0;
-}
-
 static void show_progress(void *context, const struct run_progress *progress)
 {
     struct ramp *ramp = context;
@@ -142,8 +112,37 @@ static int measure(struct ramp *ramp, struct ramp_step step)
     int code = run_jobs(&job, 1, ramp->ranks, &observer, &result);
     if (code == 0 && !result.valid)
         code = fail(EPROTO, "load %.4g: invalid: %s", step.load, result.invalid_reason);
-    if (code == 0)
-        code = take(ramp, step, &result);
+    if (code == 0) {
+        if (memory_room(&ramp->points, ramp->count, sizeof *ramp->points, "points"))
+            code = -ENOMEM;
+        else if (result.runs[0].batch_late_ns.count == 0)
+            code =
+                fail(EINVAL,
+                     "%llu samples are too few: a run needs more than 10 batches of %llu on each "
+                     "rank; use a smaller --batch-size or a larger data set",
+                     (unsigned long long)result.records,
+                     (unsigned long long)ramp->settings->job.batch_size);
+        else {
+            ramp->points[ramp->count++] =
+                ramp_point_of(step, &result.runs[0], ramp->settings->limit_percent, &ramp->step_ns);
+            ramp->records = result.records;
+            if (!ramp->dataset)
+                ramp->dataset = report_dataset(&result);
+            snprintf(ramp->data, sizeof ramp->data, "%s", result.data);
+            snprintf(ramp->format, sizeof ramp->format, "%s", result.format);
+            snprintf(ramp->storage, sizeof ramp->storage, "%.30s at %.120s",
+                     result.environment.file_system, result.environment.mount_point);
+            if (!step.preview && !ramp->degraded[0]) {
+                const uint64_t skipped = result.runs[0].epochs[0].skipped;
+                if (result.degraded_reason[0])
+                    snprintf(ramp->degraded, sizeof ramp->degraded, "%s", result.degraded_reason);
+                else if (skipped)
+                    snprintf(ramp->degraded, sizeof ramp->degraded, "%llu %s skipped",
+                             (unsigned long long)skipped,
+                             skipped == 1 ? "record was" : "records were");
+            }
+        }
+    }
     result_destroy(&result);
     return code;
 }

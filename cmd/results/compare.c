@@ -88,58 +88,6 @@ static bool is_separator(const char *operand)
     return strcmp(operand, ":") == 0;
 }
 
-static int load_file(struct groups *groups, size_t file, const char *path)
-{
-    int code = 0;
-
-    groups->paths[file] = path;
-    groups->documents[file] = load_document(path);
-    if (!groups->documents[file])
-        return -EINVAL;
-    for (size_t i = 0; i < file && code == 0; i++)
-        code =
-            load_refuse_copy(path, groups->documents[file], groups->paths[i], groups->documents[i]);
-    return code;
-}
-
-static int load_groups(const struct invocation *invocation, struct groups *groups)
-{
-    bool is_grouped = false, begins = true;
-    size_t file = 0;
-    int code = 0;
-
-    *groups = (struct groups){0};
-    groups->documents = memory_array((size_t)invocation->count, sizeof *groups->documents);
-    groups->chosen = memory_array((size_t)invocation->count, sizeof *groups->chosen);
-    groups->paths = memory_array((size_t)invocation->count, sizeof *groups->paths);
-    if (!groups->documents || !groups->chosen || !groups->paths)
-        return -ENOMEM;
-    for (int i = 0; i < invocation->count; i++)
-        is_grouped = is_grouped || is_separator(invocation->operands[i]);
-    for (int i = 0; i < invocation->count && code == 0; i++) {
-        if (is_separator(invocation->operands[i])) {
-            begins = true;
-            continue;
-        }
-        if (begins || !is_grouped) {
-            /* Without ":" each file is a group. */
-            if (groups->count == GROUPS_MAX)
-                code = fail(EINVAL, "more than %d groups", GROUPS_MAX);
-            else {
-                groups->list[groups->count++] = (struct group){
-                    .documents = groups->documents + file, .chosen = groups->chosen + file};
-            }
-        }
-        begins = false;
-        if (code)
-            break;
-        code = load_file(groups, file, invocation->operands[i]);
-        groups->list[groups->count - 1].count++;
-        file++;
-    }
-    return code;
-}
-
 /* Choose the counterpart of the first document's job in each document. Returns false if one has
  * none. */
 static bool choose(struct group *group, const json_t *job, size_t jobs_of_a)
@@ -360,8 +308,49 @@ static int compare_run(const struct invocation *invocation)
 {
     struct report report = {.settings = invocation->settings, .all = json_array()};
     struct groups groups;
-    int code = load_groups(invocation, &groups);
-
+    bool is_grouped = false, begins = true;
+    size_t file = 0;
+    int code = 0;
+    groups = (struct groups){0};
+    groups.documents = memory_array((size_t)invocation->count, sizeof *groups.documents);
+    groups.chosen = memory_array((size_t)invocation->count, sizeof *groups.chosen);
+    groups.paths = memory_array((size_t)invocation->count, sizeof *groups.paths);
+    if (!groups.documents || !groups.chosen || !groups.paths)
+        code = -ENOMEM;
+    else {
+        for (int i = 0; i < invocation->count; i++)
+            is_grouped = is_grouped || is_separator(invocation->operands[i]);
+        for (int i = 0; i < invocation->count && code == 0; i++) {
+            if (is_separator(invocation->operands[i])) {
+                begins = true;
+                continue;
+            }
+            if (begins || !is_grouped) {
+                /* Without ":" each file is a group. */
+                if (groups.count == GROUPS_MAX)
+                    code = fail(EINVAL, "more than %d groups", GROUPS_MAX);
+                else
+                    groups.list[groups.count++] = (struct group){
+                        .documents = groups.documents + file, .chosen = groups.chosen + file};
+            }
+            begins = false;
+            if (code)
+                break;
+            const char *path = invocation->operands[i];
+            code = 0;
+            groups.paths[file] = path;
+            groups.documents[file] = load_document(path);
+            if (!groups.documents[file])
+                code = -EINVAL;
+            else {
+                for (size_t k = 0; k < file && code == 0; k++)
+                    code = load_refuse_copy(path, groups.documents[file], groups.paths[k],
+                                            groups.documents[k]);
+            }
+            groups.list[groups.count - 1].count++;
+            file++;
+        }
+    }
     if (code == 0 && groups.count == 1 && groups.list[0].count == 1)
         code = compare_jobs_of_file(&report, groups.documents[0]);
     else if (code == 0 && groups.count == 1)

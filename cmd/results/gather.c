@@ -173,45 +173,6 @@ static bool is_new_host(const struct gathered_job *joined, size_t i)
     return true;
 }
 
-static int join(struct gathered_job *joined)
-{
-    int code = 0;
-
-    joined->start_s = INFINITY;
-    joined->end_s = -INFINITY;
-    for (size_t i = 0; i < joined->count && code == 0; i++) {
-        const struct gathered_run *member = &joined->members[i];
-        for (size_t k = 0; k < i && code == 0; k++)
-            code = load_refuse_copy(member->path, member->document, joined->members[k].path,
-                                    joined->members[k].document);
-        if (i && code == 0)
-            code = check_settings(joined->members, member);
-        joined->start_s = fmin(joined->start_s, member->start_s);
-        joined->end_s = fmax(joined->end_s, member->end_s);
-        joined->samples += member->samples;
-        joined->bytes += member->bytes;
-        joined->ranks += member->ranks;
-        joined->hosts += is_new_host(joined, i);
-    }
-    if (code == 0)
-        code = check_ranks(joined);
-    if (code)
-        return code;
-    const struct gathered_run *late = joined->members, *early = joined->members;
-    for (size_t i = 1; i < joined->count; i++) {
-        if (joined->members[i].start_s > late->start_s)
-            late = &joined->members[i];
-        if (joined->members[i].end_s < early->end_s)
-            early = &joined->members[i];
-    }
-    joined->overlap = (early->end_s - late->start_s) / (joined->end_s - joined->start_s);
-    return joined->overlap > 0 ? 0
-                               : fail(EINVAL,
-                                      "%s: began %.3f s after the end of %s: they did not "
-                                      "run at the same time (iobench run --start-at)",
-                                      late->path, late->start_s - early->end_s, early->path);
-}
-
 /* ---- the result ---- */
 
 static void note(const struct gathered_job *joined, char *text)
@@ -380,8 +341,41 @@ static int gather_run(const struct invocation *invocation)
     code = joined.members ? 0 : -ENOMEM;
     for (size_t i = 0; i < joined.count && code == 0; i++)
         code = load_one(&joined.members[i], invocation->operands[i]);
-    if (code == 0)
-        code = join(&joined);
+    if (code == 0) {
+        joined.start_s = INFINITY;
+        joined.end_s = -INFINITY;
+        for (size_t i = 0; i < joined.count && code == 0; i++) {
+            const struct gathered_run *member = &joined.members[i];
+            for (size_t k = 0; k < i && code == 0; k++)
+                code = load_refuse_copy(member->path, member->document, joined.members[k].path,
+                                        joined.members[k].document);
+            if (i && code == 0)
+                code = check_settings(joined.members, member);
+            joined.start_s = fmin(joined.start_s, member->start_s);
+            joined.end_s = fmax(joined.end_s, member->end_s);
+            joined.samples += member->samples;
+            joined.bytes += member->bytes;
+            joined.ranks += member->ranks;
+            joined.hosts += is_new_host(&joined, i);
+        }
+        if (code == 0)
+            code = check_ranks(&joined);
+        if (code == 0) {
+            const struct gathered_run *late = joined.members, *early = joined.members;
+            for (size_t i = 1; i < joined.count; i++) {
+                if (joined.members[i].start_s > late->start_s)
+                    late = &joined.members[i];
+                if (joined.members[i].end_s < early->end_s)
+                    early = &joined.members[i];
+            }
+            joined.overlap = (early->end_s - late->start_s) / (joined.end_s - joined.start_s);
+            code = joined.overlap > 0 ? 0
+                                      : fail(EINVAL,
+                                             "%s: began %.3f s after the end of %s: they did not "
+                                             "run at the same time (iobench run --start-at)",
+                                             late->path, late->start_s - early->end_s, early->path);
+        }
+    }
     if (code == 0 && !(settings->output && strcmp(settings->output, "-") == 0)) {
         const double time_s = joined.end_s - joined.start_s;
         const char *cache = word_of(&joined, "summary.cache_before");

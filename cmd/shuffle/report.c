@@ -320,34 +320,6 @@ static void write_line(FILE *csv, json_t *row, bool heading)
     fputc('\n', csv);
 }
 
-/* Refused shuffles have no line. */
-static int write_csv(const char *path, json_t *rows)
-{
-    struct text_stream stream;
-    char *text = NULL;
-    size_t bytes, index;
-    bool heading = true;
-    json_t *row;
-    int code = text_stream_open(&stream);
-
-    if (code)
-        return code;
-    json_array_foreach(rows, index, row)
-    {
-        if (json_object_get(row, "refused"))
-            continue;
-        if (heading)
-            write_line(stream.stream, row, true);
-        heading = false;
-        write_line(stream.stream, row, false);
-    }
-    code = text_stream_take(&stream, &text, &bytes);
-    if (code == 0)
-        code = report_write_file(path, text, bytes);
-    free(text);
-    return code;
-}
-
 int shuffle_write_files(const struct survey *survey)
 {
     json_t *rows = json_array();
@@ -355,8 +327,30 @@ int shuffle_write_files(const struct survey *survey)
 
     for (size_t i = 0; i < survey->row_count; i++)
         json_array_append_new(rows, row_json(survey, &survey->rows[i]));
-    if (survey->settings->csv)
-        code = write_csv(survey->settings->csv, rows);
+    if (survey->settings->csv) {
+        /* Refused shuffles have no line. */
+        struct text_stream stream;
+        char *text = NULL;
+        size_t bytes, index;
+        bool heading = true;
+        json_t *row;
+        code = text_stream_open(&stream);
+        if (code == 0) {
+            json_array_foreach(rows, index, row)
+            {
+                if (json_object_get(row, "refused"))
+                    continue;
+                if (heading)
+                    write_line(stream.stream, row, true);
+                heading = false;
+                write_line(stream.stream, row, false);
+            }
+            code = text_stream_take(&stream, &text, &bytes);
+            if (code == 0)
+                code = report_write_file(survey->settings->csv, text, bytes);
+            free(text);
+        }
+    }
     if (code == 0 && survey->settings->json)
         code = json_file_write(survey->settings->json, json_incref(rows));
     json_decref(rows);

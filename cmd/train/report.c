@@ -109,19 +109,6 @@ static int write_csv(const char *path, const struct train_result *result)
     return write_text(&draft, path);
 }
 
-static int write_series(const char *path, const struct result *result)
-{
-    struct text_stream draft;
-
-    if (!result->timeline)
-        return fail(ENODATA, "--series %s: no samples: %s", path, result->timeline_reason);
-    int code = text_stream_open(&draft);
-    if (code)
-        return code;
-    report_series_csv(draft.stream, result->timeline);
-    return write_text(&draft, path);
-}
-
 static json_t *json_epoch(const struct train_epoch *epoch)
 {
     const struct result_epoch *io = &epoch->io;
@@ -237,8 +224,20 @@ int train_report_end(const struct train_job *job, const struct train_result *res
     if (code == 0) {
         const struct job *files = &job->job;
         code = files->output.csv ? write_csv(files->output.csv, result) : 0;
-        if (code == 0 && files->output.series)
-            code = write_series(files->output.series, &result->result);
+        if (code == 0 && files->output.series) {
+            const char *path = files->output.series;
+            struct text_stream draft;
+            if (!result->result.timeline)
+                code = fail(ENODATA, "--series %s: no samples: %s", path,
+                            result->result.timeline_reason);
+            else {
+                code = text_stream_open(&draft);
+                if (code == 0) {
+                    report_series_csv(draft.stream, result->result.timeline);
+                    code = write_text(&draft, path);
+                }
+            }
+        }
         if (code == 0 && files->output.json) {
             /* The document of a run, with the training curves beside its job. */
             json_t *jobs = json_array(), *document = NULL, *course = json_course(job, result);

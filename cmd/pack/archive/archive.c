@@ -346,31 +346,12 @@ static int add_image(struct archive_source *source, const char *name)
         int64_t number = names_number(&source->classes, folder, (size_t)(base - 1 - folder));
         class = number < 0 ? INT32_MIN : (int)number;
     }
-
     if (class == INT32_MIN)
         return -ENOMEM;
     source->images[source->image_count++] = (struct archive_image){
         .class = class,
         .label = -1,
         .rank = extension ? (uint8_t)tar_members_rank(&usual, extension) : TAR_IMAGE_OF_PARTS};
-    return 0;
-}
-
-/* The label is refused, for the last reason. */
-static int leave_out(struct archive_source *source, struct archive_listing *listing)
-{
-    struct source_traits *traits = listing->traits;
-    char reason[FAIL_REASON_BYTES];
-
-    snprintf(reason, sizeof reason, "%s", fail_reason());
-    if (!listing->config->skip)
-        return fail(EBADMSG, "%s: %s: %s; --odd-labels none drops it", source->path, listing->key,
-                    reason);
-    if (traits->skipped++ == 0)
-        snprintf(traits->first_skipped, sizeof traits->first_skipped, "%.150s: %.300s",
-                 listing->key, reason);
-    for (uint64_t i = listing->first_image; i < source->image_count; i++)
-        source->images[i].is_left_out = true;
     return 0;
 }
 
@@ -393,8 +374,23 @@ static int end_key(struct archive_source *source, struct archive_listing *listin
             images[i].is_spare = i != best;
         if (count > 1 && plain != 1)
             note_loss(&listing->several, listing->key);
-        if (format_settle_label(format_odd_labels_flags(listing->config->odd_labels), sample))
-            code = leave_out(source, listing);
+        if (format_settle_label(format_odd_labels_flags(listing->config->odd_labels), sample)) {
+            /* The label is refused, for the last reason. */
+            struct source_traits *traits = listing->traits;
+            char reason[FAIL_REASON_BYTES];
+            snprintf(reason, sizeof reason, "%s", fail_reason());
+            if (!listing->config->skip)
+                code = fail(EBADMSG, "%s: %s: %s; --odd-labels none drops it", source->path,
+                            listing->key, reason);
+            else {
+                if (traits->skipped++ == 0)
+                    snprintf(traits->first_skipped, sizeof traits->first_skipped, "%.150s: %.300s",
+                             listing->key, reason);
+                for (uint64_t i = listing->first_image; i < source->image_count; i++)
+                    source->images[i].is_left_out = true;
+                code = 0;
+            }
+        }
         listing->labelled += has_label;
     } else if (has_label && !listing->is_damaged) {
         note_loss(&listing->apart, listing->key);
@@ -405,21 +401,6 @@ static int end_key(struct archive_source *source, struct archive_listing *listin
     listing->has_class = listing->is_damaged = false;
     *sample = (struct sample){.label = -1};
     return code;
-}
-
-/* A new key begins a new sample: the name up to the first dot of its last component. */
-static int turn_key(struct archive_source *source, struct archive_listing *listing,
-                    const char *name)
-{
-    const char *base = base_of(name);
-    size_t length = (size_t)(base - name) + strcspn(base, ".");
-
-    if (listing->key && strncmp(listing->key, name, length) == 0 && !listing->key[length])
-        return 0;
-    int code = end_key(source, listing);
-    free(listing->key);
-    listing->key = strndup(name, length);
-    return listing->key ? code : fail(ENOMEM, "out of memory for a name");
 }
 
 /* List at most `most` files. */
@@ -433,7 +414,17 @@ static int list_files(struct archive_source *source, struct archive_walk *walk,
     listing->sample.label = -1;
     for (uint64_t files = 0; files < most && (code = walk_next(walk)) > 0; files++) {
         const char *extension = tar_members_split(walk->name, &key_bytes);
-        code = turn_key(source, listing, walk->name);
+        /* A new key begins a new sample: the name up to the first dot of its last component. */
+        const char *base = base_of(walk->name);
+        size_t length = (size_t)(base - walk->name) + strcspn(base, ".");
+        if (listing->key && strncmp(listing->key, walk->name, length) == 0 && !listing->key[length])
+            code = 0;
+        else {
+            code = end_key(source, listing);
+            free(listing->key);
+            listing->key = strndup(walk->name, length);
+            code = listing->key ? code : fail(ENOMEM, "out of memory for a name");
+        }
         if (code == 0 && is_image(walk->name)) {
             code = add_image(source, walk->name);
             listing->traits->image_bytes += walk->bytes;
