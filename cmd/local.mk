@@ -30,7 +30,7 @@ iobench_SOURCES = \
 	cmd/shuffle/shuffle.h \
 	cmd/size/acceptance.c cmd/size/cluster.c cmd/size/forms.c cmd/size/forms.h cmd/size/measure.c cmd/size/page.c \
 	cmd/size/page.h cmd/size/recording.c cmd/size/recording.h cmd/size/size.c cmd/size/size.h \
-	cmd/study/figures.c cmd/study/needs.c cmd/study/nodes.c cmd/study/page.c cmd/study/picture.c cmd/study/plan.c \
+	cmd/study/evaluate.c cmd/study/evaluate.h cmd/study/figures.c cmd/study/needs.c cmd/study/nodes.c cmd/study/page.c cmd/study/picture.c cmd/study/plan.c \
 	cmd/study/run.c cmd/study/study.c cmd/study/study.h \
 	cmd/sweep/cell.c cmd/sweep/files.c cmd/sweep/folder.c cmd/sweep/live.c cmd/sweep/live.h cmd/sweep/load.c \
 	cmd/sweep/report.c cmd/sweep/scaling.c cmd/sweep/scaling.h cmd/sweep/sweep.c cmd/sweep/sweep.h \
@@ -44,6 +44,6 @@ EXTRA_DIST += cmd/study/embed.sh $(STUDIES)
 STUDIES = cmd/study/formats.ini cmd/study/nodes.ini cmd/study/fabric.ini cmd/study/lmdb.ini \
 	cmd/study/precision.ini cmd/study/scaling.ini cmd/study/update.ini cmd/study/memory.ini \
 	cmd/study/power.ini cmd/study/accuracy.ini cmd/study/networks.ini cmd/study/inference.ini \
-	cmd/study/beside.ini cmd/study/machines.ini cmd/study/sizing.ini cmd/study/prelude.jq cmd/study/nodes.sh
+	cmd/study/beside.ini cmd/study/machines.ini cmd/study/sizing.ini cmd/study/nodes.sh
 study_shipped.c: $(STUDIES) cmd/study/embed.sh
 	$(AM_V_GEN)sh $(srcdir)/cmd/study/embed.sh $(srcdir) $(STUDIES) >$@.partial && mv $@.partial $@

@@ -497,7 +497,7 @@ static void write_axes(FILE *stream, const struct svg_panel *panel, const struct
     fprintf(stream, "<path stroke=\"#888\" d=\"M%.1f %.1fV%.1fH%.1f\"/>\n", frame->left, frame->top,
             bottom, right);
     if (panel->y.label)
-        write_text(stream, frame->left - 5, frame->top - 9, " text-anchor=\"end\"", panel->y.label);
+        write_text(stream, frame->left - LEFT + 12, frame->top - 9, "", panel->y.label);
     if (panel->x.label)
         write_text(stream, frame->left + frame->width / 2,
                    bottom + 31 + names_height(panel, frame->width), " text-anchor=\"middle\"",

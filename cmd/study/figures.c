@@ -1,128 +1,270 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The figures of a study: its expressions, with cmd/study/prelude.jq before them, are one program
- * of jq(1), and the results its input. */
+ * The figures of a study: its expressions (cmd/study/evaluate.h) over the results. */
 #include "cmd/study/study.h"
 
-#include "base/child.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/text_stream.h"
+#include "cmd/study/evaluate.h"
 #include "report/load.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-enum { RESULT_BYTES_MAX = 256 << 20 };
+enum { RESULT_BYTES_MAX = 256 << 20, COLUMNS = 32 };
 
-static const uint64_t time_limit_ns = UINT64_C(120000000000);
+/* The expressions of a study; NULL: none. */
+enum expression { ROWS, ALL, FIRST, SECOND, THIRD, OVER_TIME, EXPRESSIONS };
+static const struct {
+    const char *section, *key;
+} places[EXPRESSIONS] = {
+    [ROWS] = {"table", "rows"},  [ALL] = {"table", "all"},
+    [FIRST] = {"says", "first"}, [SECOND] = {"says", "second"},
+    [THIRD] = {"says", "third"}, [OVER_TIME] = {"picture", "over-time"},
+};
 
-/* ---- the program ---- */
+struct expressions {
+    struct evaluate_node *nodes[EXPRESSIONS];
+    struct {
+        char *name;
+        struct evaluate_node *node;
+    } columns[COLUMNS];
+    size_t column_count;
+};
 
-/* Write the value of a key into the program, or the default. */
-static void put_value(FILE *program, const struct study *study, const char *section,
-                      const char *key, const char *fallback)
+/* Repeated keys of an expression are one; each [table] column is "NAME: EXPRESSION". */
+static int parse_expressions(const struct study *study, struct expressions *expressions)
 {
-    char *value = study_value(study, section, key);
+    const struct ini *file = &study->file;
+    int code = 0;
 
-    fputs(value ? value : fallback, program);
-    free(value);
-}
-
-static void put_string(FILE *program, const struct study *study, const char *section,
-                       const char *key)
-{
-    char *value = study_value(study, section, key);
-    json_t *string = json_text(value ? value : "");
-    char *text = json_to_text(string, JSON_ENCODE_ANY);
-
-    fputs(text ? text : "\"\"", program);
-    free(text);
-    json_decref(string);
-    free(value);
-}
-
-/* A sentence whose run is missing is left out; a wrong expression fails. */
-static char *make_program(const struct study *study)
-{
-    static const char *const sentences[] = {"first", "second", "third"};
-    static const char *const labels[] = {"kind", "x", "y", "log", "bars", "across", "up", "by"};
-    struct text_stream stream;
-    char *text = NULL;
-    size_t bytes;
-
-    if (text_stream_open(&stream))
-        return NULL;
-    FILE *program = stream.stream;
-    fprintf(program, "%s\ndef rows_of($run; $each; $also):\n", study_text_shipped("prelude.jq"));
-    put_value(program, study, "table", "rows", "{}");
-    fputs(";\ndef over_time_of:\n", program);
-    put_value(program, study, "picture", "over-time", "[]");
-    fputs(";\n[.runs[] | . as $r | .result | rows_of($r.name; $r.each; $r.also)"
-          " | {run: $r.name} + .] as $all | . as $in\n| ($all |\n",
-          program);
-    put_value(program, study, "table", "all", ".");
-    fputs("\n) as $rows | {rows: ($rows | without(", program);
-    put_string(program, study, "table", "hidden");
-    fputs(")), says: [", program);
-    for (size_t i = 0; i < sizeof sentences / sizeof *sentences; i++) {
-        char *value = study_value(study, "says", sentences[i]);
-        if (value)
-            fprintf(program, "%s($rows | said(\n%s\n))", i ? ", " : "", value);
-        free(value);
+    for (size_t i = 0; i < EXPRESSIONS && code == 0; i++) {
+        char *text = study_value(study, places[i].section, places[i].key);
+        if (text && !(expressions->nodes[i] = evaluate_parse(text)))
+            code = fail(EINVAL, "%s: [%s] %s: %s", file->path, places[i].section, places[i].key,
+                        fail_reason());
+        free(text);
     }
-    fputs("], picture: ({", program);
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-        fprintf(program, "%s%s: ", i ? ", " : "", labels[i]);
-        put_string(program, study, "picture", labels[i]);
+    for (size_t i = 0; i < file->section_count; i++) {
+        const struct ini_section *section = &file->sections[i];
+        for (size_t k = section->first; k < section->first + section->count && code == 0; k++) {
+            const struct ini_entry *entry = &file->entries[k];
+            const char *colon = entry->value ? strstr(entry->value, ": ") : NULL;
+            if (strcmp(section->name, "table") != 0 || strcmp(entry->key, "column") != 0)
+                continue;
+            if (!colon || expressions->column_count == COLUMNS)
+                code = fail(EINVAL, "%s:%u: expected column=NAME: EXPRESSION, at most %d times",
+                            file->path, entry->line, COLUMNS);
+            else if (!(expressions->columns[expressions->column_count].node =
+                           evaluate_parse(colon + 2)))
+                code = fail(EINVAL, "%s:%u: %s", file->path, entry->line, fail_reason());
+            else
+                expressions->columns[expressions->column_count++].name =
+                    strndup(entry->value, (size_t)(colon - entry->value));
+        }
     }
-    fputs("} | picture($rows; $in; over_time_of)), machine: ($in | machine)}\n", program);
-    int code = text_stream_take(&stream, &text, &bytes);
-    return code ? NULL : text;
+    return code;
 }
 
-/* ---- input ---- */
-
-static int load_result(const struct study_run *run, json_t **document)
+static void release_expressions(struct expressions *expressions)
 {
+    for (size_t i = 0; i < EXPRESSIONS; i++)
+        evaluate_release(expressions->nodes[i]);
+    for (size_t i = 0; i < expressions->column_count; i++) {
+        evaluate_release(expressions->columns[i].node);
+        free(expressions->columns[i].name);
+    }
+}
+
+/* Return a value, or null if a figure is missing. */
+static json_t *value_of(const struct evaluate_node *node, const struct evaluate_scope *scope)
+{
+    json_t *value = node ? evaluate(node, scope) : NULL;
+
+    if (!value)
+        fail_clear();
+    return value ? value : json_null();
+}
+
+/* Evaluate an expression of this program. */
+static json_t *compute(const char *text, const struct evaluate_scope *scope)
+{
+    struct evaluate_node *node = text ? evaluate_parse(text) : NULL;
+    json_t *value = value_of(node, scope);
+
+    evaluate_release(node);
+    return value;
+}
+
+/* Add what a result says: its rows, its line over time, and the machine if it is the first that
+ * names one. */
+static int add_result(const struct study_run *run, const struct expressions *expressions,
+                      json_t *rows, json_t *lines, json_t **machine)
+{
+    static const char place[] =
+        "if job.place == null then null else \"{job.place.cpu_count} x {job.place.cpu}, "
+        "{job.place.memory_bytes / 1073741824} GiB of memory, {job.place.kernel}"
+        "{if job.place.file_system == null then \"\" else \", {job.place.file_system}\"}\"";
     char *text;
-    size_t bytes;
+    size_t bytes, i;
+    json_t *member;
     int code = file_load(run->path, RESULT_BYTES_MAX, &text, &bytes);
 
     if (code)
         return code;
-    *document = load_any(run->path, text, bytes);
+    json_t *document = load_any(run->path, text, bytes);
     free(text);
-    return *document ? 0 : -EINVAL;
+    if (!document)
+        return -EINVAL;
+    json_t *none = json_null(), *name = json_text(run->name),
+           *job = json_array_get(json_object_get(document, "jobs"), 0);
+    json_t *each = run->each ? json_text(run->each) : none,
+           *also = run->also ? json_text(run->also) : none;
+    struct evaluate_scope scope[] = {
+        {NULL, "run", name},
+        {NULL, "each", each},
+        {NULL, "also", also},
+        {NULL, "result", document},
+        {NULL, "job", job ? job : none},
+        {NULL, "summary", job ? json_object_get(job, "summary") : none},
+        {NULL, "it", document}};
+    enum { VARIABLES = sizeof scope / sizeof *scope };
+    for (i = 1; i < VARIABLES; i++)
+        scope[i].outer = &scope[i - 1];
+    const struct evaluate_scope *all = &scope[VARIABLES - 1];
+    json_t *members = expressions->nodes[ROWS] ? value_of(expressions->nodes[ROWS], all)
+                                               : json_pack("[O]", document);
+
+    json_array_foreach(members, i, member)
+    {
+        const struct evaluate_scope it = {all, "it", member};
+        json_t *row = json_object();
+        json_object_set(row, "run", name);
+        for (size_t k = 0; k < expressions->column_count; k++)
+            json_object_set_new(row, expressions->columns[k].name,
+                                value_of(expressions->columns[k].node, &it));
+        json_array_append_new(rows, row);
+    }
+    json_t *points = value_of(expressions->nodes[OVER_TIME], all);
+    if (json_array_size(points))
+        json_array_append_new(lines, json_pack("{s:O, s:O}", "name", name, "points", points));
+    if (json_is_null(*machine))
+        *machine = compute(place, all);
+    json_decref(points);
+    json_decref(members);
+    json_decref(each);
+    json_decref(also);
+    json_decref(name);
+    json_decref(document);
+    return 0;
 }
 
-static char *make_input(const struct study_plan *plan)
+/* Call on each name of a list "A; B"; it is cut. */
+static char *next_name(char **list)
 {
-    json_t *input = json_object(), *runs = json_array(), *document;
-    int code = 0;
+    char *name = strtok_r(NULL, ";", list);
 
-    json_object_set_new(input, "runs", runs);
-    for (size_t i = 0; i < plan->run_count && code == 0; i++) {
-        const struct study_run *run = &plan->runs[i];
-        if (run->state != STUDY_DONE)
-            continue;
-        json_t *member = json_object();
-        json_array_append_new(runs, member);
-        json_put_text(member, "name", run->name);
-        json_put_text(member, "each", run->each);
-        json_put_text(member, "also", run->also);
-        code = load_result(run, &document);
-        if (code == 0)
-            json_object_set_new(member, "result", document);
+    if (!name)
+        return NULL;
+    name += strspn(name, " ");
+    for (size_t length = strlen(name); length && name[length - 1] == ' '; length--)
+        name[length - 1] = '\0';
+    return name;
+}
+
+/* Return the labels of the picture, and as "lines" its points: bars of columns by run, columns over
+ * another, or `lines`, those over time. */
+static json_t *picture_of(const struct study *study, const struct evaluate_scope *scope,
+                          json_t *lines)
+{
+    static const char *const labels[] = {"kind", "x", "y", "log", "bars", "across", "up", "by"};
+    json_t *picture = json_object();
+
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
+        char *value = study_value(study, "picture", labels[i]);
+        json_put_text(picture, labels[i], value ? value : "");
+        free(value);
     }
-    char *text = code ? NULL : json_to_text(input, JSON_COMPACT);
-    json_decref(input);
-    return text;
+    const char *kind = load_text(picture, "kind"), *across = load_text(picture, "across"),
+               *by = load_text(picture, "by");
+    const bool has_bars = strcmp(kind, "bars") == 0;
+    char *names = study_value(study, "picture", has_bars ? "bars" : "up"), *rest = names;
+    const bool are_several = names && strchr(names, ';');
+
+    json_object_set(picture, "lines", lines);
+    if (!has_bars && strcmp(kind, "lines") != 0)
+        rest = NULL;
+    for (char *name; rest && (name = next_name(&rest));) {
+        char *text =
+            has_bars
+                ? file_format_path(
+                      "[[\"%s\", of(where(rows, it[\"%s\"] != null), [run, it[\"%s\"]])]]", name,
+                      name, name)
+                : file_format_path(
+                      "of(group(where(rows, it[\"%s\"] != null and it[\"%s\"] != null), %s%s%s),"
+                      " [\"%s%s%s%s%s\", of(it, [it[\"%s\"], it[\"%s\"]])])",
+                      name, across, *by ? "it[\"" : "0", by, *by ? "\"]" : "",
+                      *by ? "{it[0][\"" : "", by, *by ? "\"]}" : "", *by && are_several ? ", " : "",
+                      *by && !are_several ? "" : name, across, name);
+        json_t *groups = compute(text, scope), *group;
+        size_t i;
+        json_array_foreach(groups, i, group) if (json_array_size(json_array_get(group, 1)))
+            json_array_append_new(lines, json_pack("{s:O, s:O}", "name", json_array_get(group, 0),
+                                                   "points", json_array_get(group, 1)));
+        json_decref(groups);
+        free(text);
+    }
+    free(names);
+    return picture;
+}
+
+json_t *study_figures(const struct study_plan *plan)
+{
+    struct expressions expressions = {0};
+    json_t *figures = NULL, *machine = json_null(), *rows = json_array(), *lines = json_array(),
+           *says = json_array();
+    int code = parse_expressions(plan->study, &expressions);
+
+    for (size_t i = 0; i < plan->run_count && code == 0; i++)
+        if (plan->runs[i].state == STUDY_DONE)
+            code = add_result(&plan->runs[i], &expressions, rows, lines, &machine);
+    if (code == 0) {
+        char *hidden = study_value(plan->study, "table", "hidden"), *rest = hidden;
+        struct evaluate_scope scope = {NULL, "rows", rows};
+        json_t *row;
+        size_t k;
+        if (expressions.nodes[ALL]) {
+            json_t *changed = value_of(expressions.nodes[ALL], &scope);
+            json_decref(rows);
+            scope.value = rows = changed;
+        }
+        for (size_t i = FIRST; i <= THIRD; i++) {
+            json_t *sentence = expressions.nodes[i] ? evaluate(expressions.nodes[i], &scope) : NULL;
+            if (expressions.nodes[i] && !json_is_string(sentence)) {
+                char *text = file_format_path("Not shown here: %s.",
+                                              sentence ? "a figure is missing" : fail_reason());
+                json_decref(sentence);
+                sentence = json_text(text ? text : "");
+                free(text);
+                fail_clear();
+            }
+            if (sentence)
+                json_array_append_new(says, sentence);
+        }
+        json_t *picture = picture_of(plan->study, &scope, lines);
+        for (char *name; rest && (name = next_name(&rest));)
+            json_array_foreach(rows, k, row) json_object_del(row, name);
+        free(hidden);
+        figures = json_pack("{s:O, s:O, s:o, s:O}", "rows", rows, "says", says, "picture", picture,
+                            "machine", machine);
+    }
+    release_expressions(&expressions);
+    json_decref(machine);
+    json_decref(rows);
+    json_decref(lines);
+    json_decref(says);
+    return figures;
 }
 
 void study_add_doubts(const struct study_plan *plan, json_t *figures)
@@ -140,56 +282,4 @@ void study_add_doubts(const struct study_plan *plan, json_t *figures)
         json_array_append_new(doubts, doubt);
     }
     json_object_set_new(figures, "doubts", doubts);
-}
-
-/* ---- running jq ---- */
-
-/* Unnamed files, so a killed process leaves none behind. */
-static int make_file(const char *text)
-{
-    int file = memfd_create("study", MFD_CLOEXEC);
-
-    if (file < 0)
-        return fail(errno, "cannot create a file in memory: %s", fail_errno_text(errno));
-    int code = file_write_at(file, text, strlen(text), 0, "jq");
-    if (code == 0)
-        return file;
-    close(file);
-    return code;
-}
-
-static json_t *run_jq(const char *program, int input, int output)
-{
-    const char *const argv[] = {"jq", "-c", program, NULL};
-    const struct child_task task = {
-        .argv = argv, .input = input, .output = output, .timeout_ns = time_limit_ns};
-    struct child_result result;
-    size_t bytes;
-    int code = child_run(&task, &result);
-
-    if (code == -ENOENT)
-        fail(ENOENT, "jq is required for studies and not installed: apt-get install jq or similar");
-    else if (code == 0 && result.status)
-        fail(EINVAL, "the study's expressions: %s", result.output);
-    if (code || result.status)
-        return NULL;
-    char *text = file_read_all(output, &bytes, "jq");
-    json_t *figures = text ? load_any("jq", text, bytes) : NULL;
-    free(text);
-    return figures;
-}
-
-json_t *study_figures(const struct study_plan *plan)
-{
-    char *program = make_program(plan->study), *text = program ? make_input(plan) : NULL;
-    int input = text ? make_file(text) : -1, output = input >= 0 ? make_file("") : -1;
-    json_t *figures = output >= 0 ? run_jq(program, input, output) : NULL;
-
-    if (output >= 0)
-        close(output);
-    if (input >= 0)
-        close(input);
-    free(text);
-    free(program);
-    return figures;
 }

@@ -31,7 +31,8 @@ static void draw(struct svg *svg, const char *title, const json_t *picture)
 
     svg_begin(svg, title, WIDTH, HEIGHT, 1);
     struct svg_panel *panel = svg_panel(svg, "");
-    svg_x(panel, text_of(picture, "x"), strchr(log, 'x') ? SVG_LOG2 : SVG_LINEAR, NAN, NAN);
+    svg_x(panel, text_of(picture, "x"), strchr(log, 'x') ? SVG_LOG2 : SVG_LINEAR,
+          is_over_time ? 0 : NAN, NAN);
     svg_y(panel, text_of(picture, "y"), strchr(log, 'y') ? SVG_LOG : SVG_LINEAR, NAN, NAN);
     json_array_foreach(json_object_get(picture, "lines"), i, line)
     {

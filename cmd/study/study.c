@@ -293,8 +293,7 @@ const struct command command_study = {
         "own (docs/studies/README.md). Ranks run on this machine, on the nodes of --launch, or "
         "with "
         "--emulate-nodes each on a node that this machine emulates. Results are kept as they end: "
-        "the same command of the same build resumes. "
-        "Needs jq, and gnuplot for the picture.",
+        "the same command of the same build resumes.",
     .examples = "iobench study\tlist them\n"
                 "iobench study formats\tthree formats, cold and cached\n"
                 "iobench study scaling --budget 10m -o scaling\tlarger, into a folder\n"

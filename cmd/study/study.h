@@ -3,8 +3,8 @@
  * study: a published experiment as data: commands of this program, the figures taken from their
  * results, and the words for them (docs/studies/README.md has the form of the files). The
  * parts: study_plan.c knows the files, study_needs.c what they need, study_nodes.c emulates nodes,
- * study_run.c carries out, study_figures.c computes the figures with jq(1), study_picture.c draws,
- * study_page.c writes the page. Main thread only.
+ * study_run.c carries out, study_figures.c computes the figures (cmd/study/evaluate.h),
+ * study_picture.c draws, study_page.c writes the page. Main thread only.
  */
 #ifndef IOBENCH_CMD_STUDY_H
 #define IOBENCH_CMD_STUDY_H
@@ -27,7 +27,7 @@ struct study_shipped {
 };
 extern const struct study_shipped study_shipped[]; /* in display order; ends with a NULL name */
 
-/* Return the text of a file that is no study: "prelude.jq". It must exist. */
+/* Return the text of a file that is no study: "nodes.sh". It must exist. */
 const char *study_text_shipped(const char *name);
 
 struct study {
@@ -145,7 +145,7 @@ int study_carry_out(struct study_plan *plan);
 
 /* ---- results ---- */
 
-/* Compute table, picture and sentences from the available results, by the study's jq expressions.
+/* Compute table, picture and sentences from the available results, by the study's expressions.
  * The caller releases it by json_decref(). NULL with a reason. */
 json_t *study_figures(const struct study_plan *plan);
 

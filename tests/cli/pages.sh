@@ -147,12 +147,11 @@ s/.*//; :one
 H; x; s/\n//; p}' | sed "/--help\|--version\|--sandbox\|--allow-commands/d; s/^/$command /" >>pages
 done
 same options
-if command -v jq >/dev/null; then
-    page 0 study formats --dry-run --budget 1m
-    page 0 study lmdb --dry-run --data tar/webdataset --budget 10m
-    page 0 study sizing --dry-run
-    # One that measures nothing has the same figures everywhere.
-    cat >mine.ini <<'END'
+page 0 study formats --dry-run --budget 1m
+page 0 study lmdb --dry-run --data tar/webdataset --budget 10m
+page 0 study sizing --dry-run
+# One that measures nothing has the same figures everywhere.
+cat >mine.ini <<'END'
 [study]
 title=Mine: of <steps>
 question=How many has each?
@@ -166,19 +165,28 @@ command=plan {each} --backend reference --batch-size {also}
 [run unknown]
 command=plan nothing
 [table]
-rows={"steps": (.steps | length), "batch": ($also | tonumber), "network": $each, "first": .steps[0].name}
-all=map(. + {"a batch, 1/s": (1000 * .steps / .batch), "hide": 1, "none": null})
+column=steps: count(steps)
+column=batch: number(also)
+column=network: each
+column=first: steps[0].name
+column=a batch, 1/s: 1000 * count(steps) / number(also)
+column=hide: 1
+column=none: null
 hidden=hide
 [says]
-first="\(row("lenet by 4").steps | show) steps, and \(row("alexnet by 1").steps | show)."
-second="\(row("unknown").steps) is not known."
+first="{row("lenet by 4").steps} steps, and {row("alexnet by 1").steps}."
+second="{row("unknown").steps} is not known."
 END
-    page 1 study ./mine.ini -o study --json=study.json
-    page 1 study ./mine.ini -o study
-    { cat study/page.md && jq '{rows, says, doubts}' study.json && jq '[.runs[] | {name, command}]' study/study.json; } >>pages ||
-        fault "a study has no page"
-    same studies
-fi
+page 1 study ./mine.ini -o study --json=study.json
+page 1 study ./mine.ini -o study
+python3 - >>pages <<'END' || fault "a study has no page"
+import json
+print(open("study/page.md").read(), end="")
+figures, study = json.load(open("study.json")), json.load(open("study/study.json"))
+for part in {key: figures[key] for key in ("rows", "says", "doubts")}, [{key: run[key] for key in ("name", "command")} for run in study["runs"]]:
+    print(json.dumps(part, indent=2))
+END
+same studies
 
 # ---- results: made ones ----
 # result FILE HOST FROM TO RATES...: one job, whose epochs ran FROM .. TO seconds after another moment

@@ -12,7 +12,6 @@ OUT=$(mkdir -p "${1:?the folder for results}" && cd "$1" && pwd) || exit
 . "$(dirname "$0")/bed/uml.sh"
 # shellcheck source=tests/cluster/bed/sets.sh
 . "$BED/sets.sh"
-command -v jq >/dev/null || skip "jq is not installed"
 shift
 [ $# -gt 0 ] || set -- nodes fabric
 BUDGET=${BUDGET:-60} # seconds of each
