@@ -69,7 +69,7 @@ inlines() {
 objects() {
     for folder in $FOLDERS; do
         case $folder in
-        tests | bench | examples) continue ;;
+        tests | bench | docs/examples) continue ;;
         esac
         [ ! -d "$folder" ] || find "./$folder" -name '*.o' ! -name 'tests_*' ! -name 'bench_*'
     done
