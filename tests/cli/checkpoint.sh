@@ -140,6 +140,8 @@ if memory=$(mktemp -d /dev/shm/iobench-cli-XXXXXX 2>/dev/null); then
     rm -rf "$memory"
     says "unverified, after" "no device beneath counts what it writes"
     [ "$(value memory.json write.durability)" = unverified ] || die "memory is durable: $(cat memory.json)"
+    [ "$(value memory.json place.file_system) $(value memory.json place.mount_point)" = "tmpfs /dev/shm" ] ||
+        die "where it lies, although nothing was read: $(cat memory.json)"
 fi
 
 # ---- shared file, blocking writes, without the page cache ----
