@@ -11,8 +11,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <linux/magic.h>
+#include <linux/seccomp.h>
 #include <signal.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -172,6 +175,44 @@ static void warm_partly_warm_and_cold(void **unused)
         warmed = look(path);
     } while (attempt_again(&attempt, warmed.resident_bytes != FILE_PAGES * PAGE));
     assert_int_equal(warmed.resident_bytes, FILE_PAGES * PAGE);
+}
+
+enum { CACHESTAT_CALL = 451 };
+
+/* In a child: without cachestat(), if it can be refused here. */
+static bool mincore_sees_the_same(const char *name)
+{
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, CACHESTAT_CALL, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const struct sock_fprog program = {.len = sizeof filter / sizeof *filter, .filter = filter};
+    struct attempt attempt = attempt_first();
+    struct residency warm, cold;
+    const char *path;
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0))
+        return true;
+    residency_probe_destroy(probe);
+    probe = residency_probe_create();
+    do
+        warm = look(path = make_file(name, FILE_PAGES));
+    while (attempt_again(&attempt, warm.resident_bytes != FILE_PAGES * PAGE));
+    evict(path);
+    cold = look(path);
+    return warm.state == RESIDENCY_WARM && warm.method == RESIDENCY_MINCORE &&
+           warm.percent == 100 && warm.resident_bytes == FILE_PAGES * PAGE &&
+           cold.state == RESIDENCY_COLD && cold.method == RESIDENCY_MINCORE &&
+           cold.resident_bytes == 0;
+}
+
+static void older_kernels_see_the_same(void **unused)
+{
+    (void)unused;
+    assert_true(in_child(false, mincore_sees_the_same, "older"));
 }
 
 static void what_cannot_be_warmed_is_named(void **unused)
@@ -709,6 +750,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_disk_in_memory_is_never_cold),
         cmocka_unit_test(warm_partly_warm_and_cold),
+        cmocka_unit_test(older_kernels_see_the_same),
         cmocka_unit_test(what_cannot_be_warmed_is_named),
         cmocka_unit_test(looking_leaves_no_trace),
         cmocka_unit_test(drops_by_others_do_not_blind),
