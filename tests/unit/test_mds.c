@@ -185,6 +185,67 @@ static void damaged_contents(void **unused)
     inflate_close(stream);
 }
 
+/* A zstd frame, in blocks as they are and of one repeated byte. */
+static void put_block(FILE *file, const void *bytes, uint32_t count, bool repeats, bool last)
+{
+    uint8_t head[4];
+
+    bytes_put_le32(head, (uint32_t)last | (repeats ? 2 : 0) | count << 3);
+    fwrite(head, 3, 1, file);
+    fwrite(bytes, repeats ? 1 : count, 1, file);
+}
+
+static void write_many_samples(uint32_t samples)
+{
+    enum { BLOCK = 1 << 17, SAMPLE = 4 };
+    static const char columns[] =
+        "{\"column_encodings\": [\"jpeg\", \"int\"], \"column_names\": [\"image\", "
+        "\"label\"], \"column_sizes\": [null, 8], \"format\": \"mds\", \"version\": 2}";
+    const uint32_t bytes = 4 * (samples + 2) + (uint32_t)strlen(columns);
+    uint8_t *head = malloc(bytes);
+    FILE *file = fopen(folder_path("many.mds.zstd"), "we");
+
+    bytes_put_le32(head, samples);
+    for (uint32_t i = 0; i <= samples; i++)
+        bytes_put_le32(head + 4 * (i + 1), bytes + SAMPLE * i);
+    memcpy(head + 4 * (samples + 2), columns, strlen(columns));
+    fwrite("\x28\xb5\x2f\xfd\x00\x58", 6, 1, file); /* a window of 2 MiB */
+    for (uint32_t at = 0; at < bytes; at += BLOCK)
+        put_block(file, head + at, bytes - at < BLOCK ? bytes - at : BLOCK, false, false);
+    for (uint32_t left = SAMPLE * samples; left; left -= left < BLOCK ? left : BLOCK)
+        put_block(file, "", left < BLOCK ? left : BLOCK, true, left <= BLOCK);
+    assert_int_equal(fclose(file), 0);
+    free(head);
+}
+
+/* The index of a small file takes 64 MiB at most. */
+static void a_compressed_shard_has_so_many_samples(void **unused)
+{
+    enum { MOST = (64 << 20) / 16 };
+
+    (void)unused;
+    for (uint32_t samples = MOST; samples <= MOST + 1; samples++) {
+        char text[256];
+        int code;
+        snprintf(text, sizeof text,
+                 "\"raw_data\": {\"basename\": \"many.mds\"}, \"zip_data\": {\"basename\": "
+                 "\"many.mds.zstd\"}, "
+                 "\"compression\": \"zstd\", \"samples\": %u",
+                 samples);
+        put_index(text);
+        write_many_samples(samples);
+        struct catalog *catalog = catalog_of(test_folder, "mds", &code);
+        if (code == -ENOTSUP) /* a build without libzstd */
+            break;
+        if (samples == MOST)
+            assert_int_equal(catalog ? catalog->record_count : 0, MOST);
+        else
+            assert_int_equal(code, -EFBIG);
+        catalog_destroy(catalog);
+    }
+    unlink(folder_path("many.mds.zstd"));
+}
+
 static void lists_that_lie(void **unused)
 {
     (void)unused;
@@ -315,6 +376,7 @@ int main(void)
         cmocka_unit_test(zstd_equals_plain),
         cmocka_unit_test(damaged_shards),
         cmocka_unit_test(damaged_contents),
+        cmocka_unit_test(a_compressed_shard_has_so_many_samples),
         cmocka_unit_test(lists_that_lie),
         cmocka_unit_test(columns_by_name),
         cmocka_unit_test(usual_names_of_labels),
