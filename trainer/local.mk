@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	trainer/bf16.h trainer/backend.c trainer/backend.h \
+	trainer/bf16.h trainer/backend.c trainer/backend.h trainer/backend_registry.c \
 	trainer/graph.c trainer/graph.h \
 	trainer/networks/alexnet.c \
 	trainer/networks/googlenet.c \
@@ -16,7 +16,7 @@ libiobench_a_SOURCES += \
 	trainer/quantise.c trainer/quantise.h \
 	trainer/backend_reference.c \
 	trainer/profile.c trainer/profile.h \
-	trainer/replay.c \
+	trainer/none.c trainer/replay.c \
 	trainer/checkpoint.c trainer/checkpoint.h \
 	trainer/buckets.c trainer/buckets.h trainer/exchange.c trainer/exchange.h \
 	trainer/network.c \
