@@ -33,7 +33,7 @@ struct catalog *catalog_create(const char *root, const char *format)
 
 /* Grow by half, so adding takes constant time on average. realloc() moves a large array of extents
  * with mremap and never copies it page by page. */
-static int grow(void **array, uint64_t count, uint64_t *capacity, size_t size)
+static int grow_array(void **array, uint64_t count, uint64_t *capacity, size_t size)
 {
     if (count < *capacity)
         return 0;
@@ -99,8 +99,8 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
 
 /* Report an invalid record: the handler decides whether to continue; without a handler indexing
  * ends. */
-static int refuse(const struct catalog *catalog, int code, uint64_t offset, uint64_t bytes,
-                  const char *why)
+static int refuse_record(const struct catalog *catalog, int code, uint64_t offset, uint64_t bytes,
+                         const char *why)
 {
     const char *path = catalog_last(catalog)->path;
     char what[96];
@@ -118,14 +118,14 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
 
     assert(!catalog->mapping);
     if (bytes == 0)
-        return refuse(catalog, EBADMSG, offset, bytes, ": empty");
+        return refuse_record(catalog, EBADMSG, offset, bytes, ": empty");
     if (bytes > CATALOG_RECORD_BYTES_MAX)
-        return refuse(catalog, EFBIG, offset, bytes,
-                      " is too large: iobench reads records up to 1 GiB less 128 KiB");
+        return refuse_record(catalog, EFBIG, offset, bytes,
+                             " is too large: iobench reads records up to 1 GiB less 128 KiB");
     if (offset > shard->stream_bytes || bytes > shard->stream_bytes - offset)
-        return refuse(catalog, EBADMSG, offset, bytes, " goes past the end of the file");
-    int code = grow((void **)(uintptr_t)&catalog->records, catalog->record_count,
-                    &catalog->record_capacity, sizeof *catalog->records);
+        return refuse_record(catalog, EBADMSG, offset, bytes, " goes past the end of the file");
+    int code = grow_array((void **)(uintptr_t)&catalog->records, catalog->record_count,
+                          &catalog->record_capacity, sizeof *catalog->records);
     if (code)
         return code;
     ((struct extent *)(uintptr_t)catalog->records)[catalog->record_count++] = (struct extent){
@@ -186,13 +186,14 @@ int catalog_remark(struct catalog *catalog, enum catalog_remark kind, const char
 
 int catalog_append(struct catalog *catalog, struct catalog *part)
 {
+    assert(!catalog->mapping && !part->mapping);
     uint32_t shard_base = catalog->shard_count;
     struct extent *into, *from = (struct extent *)(uintptr_t)part->records;
     uint64_t base = catalog->record_count;
 
     while (catalog->record_capacity < base + part->record_count) {
-        int code = grow((void **)(uintptr_t)&catalog->records, catalog->record_capacity,
-                        &catalog->record_capacity, sizeof *catalog->records);
+        int code = grow_array((void **)(uintptr_t)&catalog->records, catalog->record_capacity,
+                              &catalog->record_capacity, sizeof *catalog->records);
         if (code)
             return code;
     }

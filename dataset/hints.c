@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ int hints_put(struct hints *hints, uint64_t record, const void *bytes, size_t co
 {
     struct hint *hint = &hints->rows[record];
 
+    assert(record < hints->count && count <= HINT_BYTES_MAX && !hint->bytes);
     hint->bytes = memory_zeroed(count + (count == 0)); /* never NULL */
     if (!hint->bytes)
         return -ENOMEM;

@@ -103,7 +103,7 @@ static int read_part(struct store_file *file, uint8_t *to, uint64_t bytes, uint6
     return 0;
 }
 
-static int load(struct store_file *file, const struct catalog *catalog, struct hints **hints)
+static int load_hints(struct store_file *file, const struct catalog *catalog, struct hints **hints)
 {
     const uint64_t lengths_bytes = catalog->record_count * LENGTH_BYTES;
     uint8_t raw[HEADER_BYTES];
@@ -164,7 +164,7 @@ static int load_from(const struct catalog *catalog, enum sidecar_place place, st
         return code;
     code = store_trusted(file, catalog->root);
     if (code == 0)
-        code = load(file, catalog, hints);
+        code = load_hints(file, catalog, hints);
     store_close(file, false);
     if (code) {
         hints_destroy(*hints);

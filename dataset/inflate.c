@@ -87,7 +87,7 @@ static int damaged(const struct inflate *inflate, const char *what)
                 (unsigned long long)inflate_file_offset(inflate), what);
 }
 
-static int fill(struct inflate *inflate)
+static int fill_input(struct inflate *inflate)
 {
     ssize_t got = store_read_at(inflate->file, inflate->input, INPUT_BYTES, inflate->file_offset);
 
@@ -108,7 +108,7 @@ static int64_t zstd_some(struct inflate *inflate, uint8_t *to, uint32_t count)
 
     for (;;) {
         if (state->avail_in == 0 && !inflate->end) {
-            int code = fill(inflate);
+            int code = fill_input(inflate);
             if (code)
                 return code;
         }
@@ -137,7 +137,7 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
         return zstd_some(inflate, to, count);
     for (;;) {
         if (state->avail_in == 0 && !inflate->end) {
-            int code = fill(inflate);
+            int code = fill_input(inflate);
             if (code)
                 return code;
         }

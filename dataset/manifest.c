@@ -91,27 +91,12 @@ static bool parse_number(const char **at, uint64_t most, uint64_t *number)
     return errno == 0 && *number <= most;
 }
 
-static void parse_shard(struct parsing *parsing, const char *rest, bool done)
-{
-    uint64_t shard;
-
-    if (!parse_number(&rest, parsing->manifest->shards - 1, &shard) || *rest)
-        return;
-    if (done) {
-        parsing->manifest->done[shard] = parsing->shard == shard;
-        parsing->shard = NO_SHARD;
-        return;
-    }
-    parsing->shard = (uint32_t)shard;
-    parsing->rounds[shard] = ++parsing->round;
-    parsing->manifest->done[shard] = false;
-}
-
 /* escaped: the path as it appears in the line. */
 static int add_file(struct parsing *parsing, const char *escaped, struct manifest_file file)
 {
     struct manifest *manifest = parsing->manifest;
 
+    assert(parsing->shard < manifest->shards);
     file.path = unescape(escaped);
     file.shard = parsing->shard;
     if (!file.path || !names_below_stays(file.path)) {
@@ -129,65 +114,52 @@ static int add_file(struct parsing *parsing, const char *escaped, struct manifes
     return 0;
 }
 
-static int parse_file(struct parsing *parsing, const char *rest)
-{
-    uint64_t bytes, mtime_ns;
-
-    if (!parse_number(&rest, INT64_MAX, &bytes) || *rest++ != ' ')
-        return 0;
-    bool negative = *rest == '-';
-    rest += negative;
-    if (!parse_number(&rest, INT64_MAX, &mtime_ns) || *rest++ != ' ')
-        return 0;
-    return add_file(
-        parsing, rest,
-        (struct manifest_file){.bytes = bytes,
-                               .mtime_ns = negative ? -(int64_t)mtime_ns : (int64_t)mtime_ns});
-}
-
-/* Shown to users, so control characters are dropped. */
-static void parse_text(char **text, const char *rest)
-{
-    char *found = unescape(rest);
-
-    for (const char *byte = found; byte && *byte; byte++) {
-        if (iscntrl((unsigned char)*byte)) {
-            free(found);
-            return;
-        }
-    }
-    if (found) {
-        free(*text);
-        *text = found;
-    }
-}
-
 static int parse_line(struct parsing *parsing, const char *line)
 {
     static const char *const words[] = {"shard ", "done ", "file ", "folder ", "by ", "command "};
-    size_t i = 0;
+    enum { SHARD, DONE, FILE_LINE, FOLDER, BY, COMMAND, WORDS };
+    struct manifest *manifest = parsing->manifest;
+    struct manifest_file file = {.is_folder = false};
+    uint64_t number;
+    int word = 0;
 
-    while (i < sizeof words / sizeof *words && strncmp(line, words[i], strlen(words[i])) != 0)
-        i++;
-    const char *rest = i < sizeof words / sizeof *words ? line + strlen(words[i]) : line;
-    switch (i) {
-    case 0:
-    case 1:
-        parse_shard(parsing, rest, i == 1);
+    while (word < WORDS && strncmp(line, words[word], strlen(words[word])) != 0)
+        word++;
+    if (word == WORDS)
         return 0;
-    case 2:
-        return parsing->shard == NO_SHARD ? 0 : parse_file(parsing, rest);
-    case 3:
-        return parsing->shard == NO_SHARD
-                   ? 0
-                   : add_file(parsing, rest, (struct manifest_file){.is_folder = true});
-    case 4:
-    case 5:
-        parse_text(i == 4 ? &parsing->manifest->maker : &parsing->manifest->command, rest);
-        return 0;
-    default:
+    const char *rest = line + strlen(words[word]);
+    if (word == SHARD || word == DONE) {
+        if (!parse_number(&rest, manifest->shards - 1, &number) || *rest)
+            return 0;
+        manifest->done[number] = word == DONE && parsing->shard == number;
+        parsing->shard = word == DONE ? NO_SHARD : (uint32_t)number;
+        if (word == SHARD)
+            parsing->rounds[number] = ++parsing->round;
         return 0;
     }
+    if (word == BY || word == COMMAND) { /* shown to users: without control characters */
+        char **text = word == BY ? &manifest->maker : &manifest->command, *found = unescape(rest);
+        bool is_plain = found != NULL;
+        for (const char *byte = found; byte && *byte; byte++)
+            is_plain &= !iscntrl((unsigned char)*byte);
+        free(is_plain ? *text : found);
+        if (is_plain)
+            *text = found;
+        return 0;
+    }
+    file.is_folder = word == FOLDER;
+    if (parsing->shard == NO_SHARD)
+        return 0;
+    if (word == FILE_LINE) {
+        if (!parse_number(&rest, INT64_MAX, &file.bytes) || *rest++ != ' ')
+            return 0;
+        const bool negative = *rest == '-';
+        rest += negative;
+        if (!parse_number(&rest, INT64_MAX, &number) || *rest++ != ' ')
+            return 0;
+        file.mtime_ns = negative ? -(int64_t)number : (int64_t)number;
+    }
+    return add_file(parsing, rest, file);
 }
 
 static bool parse_head(struct manifest *manifest, const char *line)
@@ -377,11 +349,10 @@ static bool mark_counts(const char *folder, const char *mark, int level)
 {
     struct store_status above, found;
 
-    if (level == 0)
-        return true;
-    return store_stat(folder, &above) == 0 && store_stat(mark, &found) == 0 &&
-           found.kind == STORE_FILE && !(found.mode & S_IWOTH) &&
-           (found.owner == 0 || found.owner == geteuid() || found.owner == above.owner);
+    return level == 0 ||
+           (store_stat(folder, &above) == 0 && store_stat(mark, &found) == 0 &&
+            found.kind == STORE_FILE && !(found.mode & S_IWOTH) &&
+            (found.owner == 0 || found.owner == geteuid() || found.owner == above.owner));
 }
 
 /* Remove the last component of path. Returns false when nothing is left above it. */
@@ -397,7 +368,7 @@ static bool go_up(char *path)
 
 /* Return the real path of root, or a server's path unchanged; NULL if it does not exist. free()
  * it. */
-static char *place_of(const char *root)
+static char *real_place(const char *root)
 {
     if (store_is_local(root))
         return realpath(root, NULL);
@@ -409,7 +380,7 @@ static char *place_of(const char *root)
 
 int manifest_check_complete(const char *root)
 {
-    char *folder = place_of(root);
+    char *folder = real_place(root);
     bool go_on = folder && (store_is_folder(folder) || go_up(folder));
     int levels = store_is_local(root) ? LEVELS : 1, code = 0;
 
@@ -449,7 +420,7 @@ int manifest_check_complete(const char *root)
 
 bool manifest_is_synthetic(const char *root)
 {
-    char *folder = place_of(root);
+    char *folder = real_place(root);
     bool is_there = folder && (store_is_folder(folder) || go_up(folder));
     char *path = is_there ? file_join(folder, MANIFEST_SET) : NULL;
     /* The process that begins a set writes this line, so it is near the start. */

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "dataset/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -176,6 +177,7 @@ void nfs_link_give(struct nfs_link *link)
     struct known *known = (struct known *)(uintptr_t)link->place;
 
     pthread_mutex_lock(&lock);
+    assert(link->context);
     known->is_silent = false; /* it worked when it was returned */
     link->next = known->idle;
     known->idle = link;
@@ -191,7 +193,7 @@ void nfs_link_drop(struct nfs_link *link)
 
 /* ---- places ---- */
 
-static int parse(const char *url, struct nfs_place *place)
+static int parse_url(const char *url, struct nfs_place *place)
 {
     const char *server = url + strlen(scheme);
 
@@ -227,7 +229,7 @@ bool nfs_place_holds(const struct nfs_place *place, const char *url)
 {
     struct nfs_place wanted;
 
-    return parse(url, &wanted) == 0 && strcmp(place->server, wanted.server) == 0 &&
+    return parse_url(url, &wanted) == 0 && strcmp(place->server, wanted.server) == 0 &&
            lies_in(wanted.folder, place->folder);
 }
 
@@ -296,7 +298,7 @@ int nfs_place_find(const char *url, int version, const struct nfs_place **place)
     uint64_t patience_ns =
         store_timeout() && store_timeout() < FIRST_NS ? store_timeout() : FIRST_NS;
     char texts[2][160] = {"", ""};
-    int codes[2] = {0, 0}, code = parse(url, &wanted);
+    int codes[2] = {0, 0}, code = parse_url(url, &wanted);
 
     if (code)
         return code;

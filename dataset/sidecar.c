@@ -23,6 +23,7 @@
 #include "dataset/names_below.h"
 #include "dataset/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -376,6 +377,7 @@ static int load_records(struct catalog *catalog, struct store_file *file, uint64
         uint32_t most = 0;
         while (count > 0) {
             const struct shard *of = &catalog->shards[shard];
+            assert(shard < catalog->shard_count);
             uint64_t left = of->first_record + of->record_count - first;
             if (left == 0) {
                 ++shard; /* the counts add up to the total, so there is a next shard */
@@ -406,7 +408,7 @@ static int load_records(struct catalog *catalog, struct store_file *file, uint64
     return 0;
 }
 
-static int load(struct catalog *catalog, struct store_file *file, uint64_t key)
+static int load_index(struct catalog *catalog, struct store_file *file, uint64_t key)
 {
     const char *path = file->path;
     const uint64_t bytes = file->status.bytes;
@@ -470,7 +472,7 @@ int sidecar_load(const char *path, const char *root, const char *format, uint64_
     code = store_trusted(file, root);
     if (code == 0) {
         made = catalog_create(root, format);
-        code = made ? load(made, file, key) : -ENOMEM;
+        code = made ? load_index(made, file, key) : -ENOMEM;
     }
     store_close(file, false);
     if (code) {

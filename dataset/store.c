@@ -380,8 +380,9 @@ int store_draft_open(struct store_draft *draft, const char *path,
     return 0;
 }
 
-static int settle(struct store_draft *draft, bool commit)
+static int settle_draft(struct store_draft *draft, bool commit)
 {
+    assert(draft->file);
     int code = draft->file->ops->settle(draft->file, commit);
 
     free(draft->file->path);
@@ -392,7 +393,7 @@ static int settle(struct store_draft *draft, bool commit)
 
 int store_draft_commit(struct store_draft *draft)
 {
-    return settle(draft, true);
+    return settle_draft(draft, true);
 }
 
 void store_draft_abandon(struct store_draft *draft)
@@ -400,6 +401,6 @@ void store_draft_abandon(struct store_draft *draft)
     if (!draft->file)
         return;
     fail_hold();
-    settle(draft, false);
+    settle_draft(draft, false);
     fail_release();
 }

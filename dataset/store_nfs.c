@@ -51,7 +51,7 @@ static int nfs_fail(int code, const char *what, const char *url)
     return fail(code, "%s: %s%s", url, what, fail_errno_text(code));
 }
 
-static enum store_kind kind_of(uint64_t mode)
+static enum store_kind kind_of_mode(uint64_t mode)
 {
     return S_ISREG(mode) ? STORE_FILE : S_ISDIR(mode) ? STORE_FOLDER : STORE_OTHER;
 }
@@ -59,7 +59,7 @@ static enum store_kind kind_of(uint64_t mode)
 static struct store_status status_of(const struct nfs_stat_64 *found)
 {
     return (struct store_status){
-        .kind = kind_of(found->nfs_mode),
+        .kind = kind_of_mode(found->nfs_mode),
         .bytes = found->nfs_size,
         .mtime_ns = store_time_ns(found->nfs_mtime, found->nfs_mtime_nsec),
         .ctime_ns = store_time_ns(found->nfs_ctime, found->nfs_ctime_nsec),
@@ -87,8 +87,8 @@ enum nfs_action {
     ACTION_STATVFS
 };
 
-static int start(enum nfs_action action, struct nfs_context *context, const char *path,
-                 const char *to, struct nfs_call *call)
+static int start_action(enum nfs_action action, struct nfs_context *context, const char *path,
+                        const char *to, struct nfs_call *call)
 {
     switch (action) {
     case ACTION_STAT:
@@ -139,8 +139,8 @@ static int perform(enum nfs_action action, const char *url, const char *to, uint
             return code;
         *call = fresh;
         code = -ECONNRESET;
-        if (start(action, (*link)->context, nfs_place_below(place, url),
-                  to ? nfs_place_below(place, to) : NULL, call) == 0)
+        if (start_action(action, (*link)->context, nfs_place_below(place, url),
+                         to ? nfs_place_below(place, to) : NULL, call) == 0)
             code = nfs_link_wait(*link, call, deadline_ns);
         *reasoned = false;
         if (code != -ECONNRESET && !(code == -ESTALE && !again))
@@ -166,8 +166,8 @@ static int perform(enum nfs_action action, const char *url, const char *to, uint
 }
 
 /* As perform(), for calls that leave nothing open. */
-static int ask(enum nfs_action action, const char *url, const char *to, const char *what,
-               struct nfs_call *call)
+static int ask_server(enum nfs_action action, const char *url, const char *to, const char *what,
+                      struct nfs_call *call)
 {
     struct nfs_link *link = NULL;
     bool reasoned;
@@ -184,7 +184,7 @@ static int nfs_store_stat(const char *path, struct store_status *status)
 {
     struct nfs_stat_64 found;
     struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask(ACTION_STAT, path, NULL, "", &call);
+    int code = ask_server(ACTION_STAT, path, NULL, "", &call);
 
     if (code == 0)
         *status = status_of(&found);
@@ -195,33 +195,33 @@ static int nfs_store_rename(const char *from, const char *to)
 {
     struct nfs_call call = {0};
 
-    return ask(ACTION_RENAME, from, to, "cannot rename: ", &call);
+    return ask_server(ACTION_RENAME, from, to, "cannot rename: ", &call);
 }
 
 static int nfs_store_remove(const char *path)
 {
     struct nfs_stat_64 found;
     struct nfs_call look = {.into = &found, .bytes = sizeof found}, call = {0};
-    int code = ask(ACTION_LSTAT, path, NULL, "cannot remove: ", &look);
+    int code = ask_server(ACTION_LSTAT, path, NULL, "cannot remove: ", &look);
 
     if (code)
         return code;
-    return ask(S_ISDIR(found.nfs_mode) ? ACTION_RMDIR : ACTION_UNLINK, path, NULL,
-               "cannot remove: ", &call);
+    return ask_server(S_ISDIR(found.nfs_mode) ? ACTION_RMDIR : ACTION_UNLINK, path, NULL,
+                      "cannot remove: ", &call);
 }
 
 static int nfs_store_make_folder(const char *path)
 {
     struct nfs_call call = {0};
 
-    return ask(ACTION_MKDIR, path, NULL, "cannot make the folder: ", &call);
+    return ask_server(ACTION_MKDIR, path, NULL, "cannot make the folder: ", &call);
 }
 
 static int nfs_store_free_bytes(const char *path, uint64_t *bytes)
 {
     struct nfs_statvfs_64 found;
     struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask(ACTION_STATVFS, path, NULL, "cannot get the free space: ", &call);
+    int code = ask_server(ACTION_STATVFS, path, NULL, "cannot get the free space: ", &call);
 
     if (code == 0)
         *bytes = found.f_bavail * found.f_frsize;
@@ -234,7 +234,7 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
                      void *context)
 {
     struct store_status status = {
-        .kind = kind_of(found->mode),
+        .kind = kind_of_mode(found->mode),
         .bytes = found->size,
         .mtime_ns = store_time_ns((uint64_t)found->mtime.tv_sec, found->mtime_nsec),
         .ctime_ns = store_time_ns((uint64_t)found->ctime.tv_sec, found->ctime_nsec),
@@ -400,7 +400,7 @@ static int lost_while_written(const char *url)
 }
 
 /* Evaluate the result of a call that writes. */
-static int settle(struct nfs_file *nfs, int code, const char *what)
+static int judge_write(struct nfs_file *nfs, int code, const char *what)
 {
     if (code >= 0)
         return code;
@@ -425,7 +425,7 @@ static int nfs_store_write_at(struct store_file *file, const void *buffer, size_
         if (libnfs_pwrite_async(nfs->link->context, nfs->handle, (const char *)buffer + done, block,
                                 offset + done, nfs_call_answer, &call) == 0)
             code = nfs_link_wait(nfs->link, &call, deadline());
-        code = settle(nfs, code == 0 ? -EIO : code, "cannot write: ");
+        code = judge_write(nfs, code == 0 ? -EIO : code, "cannot write: ");
         if (code < 0)
             return code;
         done += (size_t)code;
@@ -445,7 +445,7 @@ static int nfs_store_close(struct store_file *file, bool sync)
         code = -ECONNRESET;
         if (nfs_fsync_async(nfs->link->context, nfs->handle, nfs_call_answer, &synced) == 0)
             code = nfs_link_wait(nfs->link, &synced, deadline());
-        code = settle(nfs, code, "cannot sync: ");
+        code = judge_write(nfs, code, "cannot sync: ");
     }
     if (!nfs->link)
         return code;
@@ -467,7 +467,7 @@ static int name_status(const char *path, struct store_status *status)
 {
     struct nfs_stat_64 found;
     struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask(ACTION_LSTAT, path, NULL, "", &call);
+    int code = ask_server(ACTION_LSTAT, path, NULL, "", &call);
 
     if (code == 0)
         *status = status_of(&found);
@@ -541,8 +541,8 @@ static int nfs_store_settle(struct store_file *file, bool commit)
         }
     } else if (commit && code == 0) {
         struct store_status now;
-        code =
-            ask(ACTION_LINK, nfs->draft_path, file->path, "cannot link to its final name: ", &call);
+        code = ask_server(ACTION_LINK, nfs->draft_path, file->path,
+                          "cannot link to its final name: ", &call);
         if (code == -EEXIST && name_status(file->path, &now) == 0 &&
             now.inode == file->status.inode)
             code = 0; /* done by a first attempt whose reply was lost */

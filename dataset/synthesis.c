@@ -55,7 +55,7 @@ struct synthesis_pixels {
 
 enum { MARGIN = 64 }; /* values past the end of a row that vector code and upsampling may access */
 
-static int32_t between(struct random *random, int32_t low, int32_t high)
+static int32_t draw_between(struct random *random, int32_t low, int32_t high)
 {
     return low + (int32_t)random_below(random, (uint64_t)(high - low) + 1);
 }
@@ -181,12 +181,13 @@ static void show_class(struct synthesis_pixels *pixels, uint32_t class)
     leaf->cr = (uint8_t)(128 + hue_cr[hue]);
     for (int i = 0; i < 4; i++) {
         leaf = &pixels->leaves[PIXELS_LEAVES / 2 + i * 4];
-        leaf->half_width = between(random, (int32_t)pixels->width / 8, (int32_t)pixels->width / 4);
+        leaf->half_width =
+            draw_between(random, (int32_t)pixels->width / 8, (int32_t)pixels->width / 4);
         leaf->half_height =
-            between(random, (int32_t)pixels->height / 8, (int32_t)pixels->height / 4);
+            draw_between(random, (int32_t)pixels->height / 8, (int32_t)pixels->height / 4);
         leaf->wave_x = frequency * cosine16[direction] / 2;
         leaf->wave_y = frequency * cosine16[(direction + 12) % 16] / 2;
-        leaf->wave_height = between(random, 16, 40);
+        leaf->wave_height = draw_between(random, 16, 40);
         leaf->cb = (uint8_t)(128 + hue_cb[hue_of_leaf]);
         leaf->cr = (uint8_t)(128 + hue_cr[hue_of_leaf]);
     }
@@ -202,20 +203,20 @@ static void make_leaves(struct synthesis_pixels *pixels, int32_t detail)
         const int32_t side = width < height ? width : height;
         const int32_t low = side / 48 + 1, high = side / 3 + low + 1;
         *leaf = (struct pixels_leaf){
-            .x = between(random, 0, width),
-            .y = between(random, 0, height),
+            .x = draw_between(random, 0, width),
+            .y = draw_between(random, 0, height),
             .half_width = leaf_radius(random, low, high),
             .half_height = leaf_radius(random, low, high),
-            .shear = between(random, -200, 200),
-            .light = between(random, 24, 232),
-            .slope_x = between(random, -60, 60),
-            .slope_y = between(random, -60, 60),
+            .shear = draw_between(random, -200, 200),
+            .light = draw_between(random, 24, 232),
+            .slope_x = draw_between(random, -60, 60),
+            .slope_y = draw_between(random, -60, 60),
             .box = random_below(random, 4) == 0,
-            .cb = (uint8_t)between(random, 106, 150),
-            .cr = (uint8_t)between(random, 106, 150),
+            .cb = (uint8_t)draw_between(random, 106, 150),
+            .cr = (uint8_t)draw_between(random, 106, 150),
         };
         /* A third of the leaves are smooth, the others have texture of all strengths. */
-        const int32_t strength = between(random, 0, 255);
+        const int32_t strength = draw_between(random, 0, 255);
         const int32_t gain =
             (strength < 80 ? strength / 8 : 10 + strength * strength / 512) * detail / 64;
         leaf->gain = (uint8_t)(gain > 255 ? 255 : gain);

@@ -4,6 +4,8 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 
+#include <assert.h>
+
 enum { POINT_BYTES = 10, GROUP = 4, CRC_BYTES = 4 };
 
 static uint32_t spacing_of(uint32_t mcu_rows)
@@ -54,6 +56,7 @@ void entry_points_note(struct entry_points *notes, struct baseline *decoder, uin
     const uint32_t spacing = spacing_of(mcu_rows);
 
     notes->count = (mcu_rows - 1) / spacing;
+    assert(notes->count <= ENTRY_POINTS_MAX);
     baseline_note_points(decoder, spacing, notes->points);
 }
 

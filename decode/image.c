@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "decode/orientation.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ struct view_box image_box(const struct image_request *request, uint32_t width, u
 int image_plan(const struct image_request *request, struct resize *resize, uint32_t width,
                uint32_t height, uint32_t numerator)
 {
+    assert(width > 0 && height > 0 && numerator >= 1 && numerator <= 8);
     const struct view_box view = image_box(request, width, height);
     const double scale = numerator / 8.0;
 

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { MARKER_APP1 = 0xe1, MARKER_SCAN = 0xda, EXIF_BYTES = 6, ENTRY_BYTES = 12, TAG = 0x0112 };
@@ -74,6 +75,7 @@ unsigned orientation_of_jpeg(const void *jpeg, size_t bytes)
 
 bool orientation_swaps(unsigned orientation)
 {
+    assert(orientation < sizeof turns / sizeof *turns);
     return turns[orientation].swap;
 }
 

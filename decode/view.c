@@ -24,7 +24,7 @@ static struct view_box centre(double box_width, double box_height, uint32_t widt
     };
 }
 
-static double between(struct random *random, double low, double high)
+static double uniform(struct random *random, double low, double high)
 {
     return low + (high - low) * random_unit(random);
 }
@@ -34,10 +34,10 @@ static double between(struct random *random, double low, double high)
 static struct view_box draw_area(struct random *random, const struct view_rules *rules, double area)
 {
     const bool is_log = rules->draws == VIEW_DRAWS_LOG_RATIO;
-    const double box_area = area * between(random, rules->min_area, rules->max_area);
+    const double box_area = area * uniform(random, rules->min_area, rules->max_area);
     const double aspect = is_log
-                              ? exp(between(random, log(rules->min_aspect), log(rules->max_aspect)))
-                              : between(random, rules->min_aspect, rules->max_aspect);
+                              ? exp(uniform(random, log(rules->min_aspect), log(rules->max_aspect)))
+                              : uniform(random, rules->min_aspect, rules->max_aspect);
 
     return (struct view_box){.width = nearbyint(sqrt(box_area * aspect)),
                              .height = nearbyint(sqrt(box_area / aspect))};
@@ -48,7 +48,7 @@ static struct view_box draw_height(struct random *random, const struct view_rule
                                    uint32_t width, uint32_t height)
 {
     const double area = (double)width * height;
-    const double aspect = between(random, rules->min_aspect, rules->max_aspect);
+    const double aspect = uniform(random, rules->min_aspect, rules->max_aspect);
     double least = nearbyint(sqrt(area * rules->min_area / aspect));
     double most = nearbyint(sqrt(area * rules->max_area / aspect));
 

@@ -197,40 +197,6 @@ static int parse_tensor(const struct protobuf_field *message, struct tensor *ten
     return code;
 }
 
-static int take_image(const struct tensor *tensor, struct sample *sample)
-{
-    sample->image = tensor->bytes;
-    sample->image_bytes = tensor->count;
-    if (!tensor->bytes)
-        return malformed("TensorProtos whose first tensor has no image");
-    if (tensor->type == TENSOR_STRING)
-        return 0;
-    if (tensor->type != TENSOR_BYTE)
-        return fail(ENOTSUP, "image tensor of data type %llu, expected STRING or BYTE",
-                    (unsigned long long)tensor->type);
-    if (tensor->dim_count != 2 && tensor->dim_count != 3)
-        return malformed("a raw image tensor that has neither 2 nor 3 dimensions");
-    return set_raw(sample, SAMPLE_RAW_HWC_BGR, tensor->dims[0], tensor->dims[1],
-                   tensor->dim_count == 3 ? tensor->dims[2] : 1);
-}
-
-static int take_label(const struct tensor *tensor, struct sample *sample)
-{
-    if ((tensor->type == TENSOR_INT32 || tensor->type == TENSOR_INT64) && tensor->has_integer) {
-        set_label(sample, tensor->integer);
-        return 0;
-    }
-    if (tensor->type == TENSOR_FLOAT && tensor->has_float) {
-        sample_set_label(sample, (double)tensor->real);
-        return 0;
-    }
-    if (tensor->type == TENSOR_STRING && tensor->bytes) {
-        sample_set_label_text(sample, (const char *)tensor->bytes, tensor->count);
-        return 0;
-    }
-    return malformed("the second tensor is not a label: neither a number nor STRING");
-}
-
 static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
 {
     struct protobuf_cursor cursor = protobuf_start(value, bytes);
@@ -244,12 +210,33 @@ static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
             continue;
         if (parse_tensor(&field, &tensor))
             return malformed("a tensor is malformed");
-        int code = count == 0   ? take_image(&tensor, sample)
-                   : count == 1 ? take_label(&tensor, sample)
-                                : 0; /* a bounding box, or another input of the network */
-        if (code)
-            return code;
-        count++;
+        /* Later ones are a bounding box, or another input of the network. */
+        if (++count == 1) {
+            sample->image = tensor.bytes;
+            sample->image_bytes = tensor.count;
+            if (!tensor.bytes)
+                return malformed("TensorProtos whose first tensor has no image");
+            if (tensor.type == TENSOR_STRING)
+                continue;
+            if (tensor.type != TENSOR_BYTE)
+                return fail(ENOTSUP, "image tensor of data type %llu, expected STRING or BYTE",
+                            (unsigned long long)tensor.type);
+            if (tensor.dim_count != 2 && tensor.dim_count != 3)
+                return malformed("a raw image tensor that has neither 2 nor 3 dimensions");
+            const int code = set_raw(sample, SAMPLE_RAW_HWC_BGR, tensor.dims[0], tensor.dims[1],
+                                     tensor.dim_count == 3 ? tensor.dims[2] : 1);
+            if (code)
+                return code;
+        } else if (count == 2) {
+            if ((tensor.type == TENSOR_INT32 || tensor.type == TENSOR_INT64) && tensor.has_integer)
+                set_label(sample, tensor.integer);
+            else if (tensor.type == TENSOR_FLOAT && tensor.has_float)
+                sample_set_label(sample, (double)tensor.real);
+            else if (tensor.type == TENSOR_STRING && tensor.bytes)
+                sample_set_label_text(sample, (const char *)tensor.bytes, tensor.count);
+            else
+                return malformed("the second tensor is not a label: neither a number nor STRING");
+        }
     }
     if (got < 0)
         return malformed("TensorProtos are malformed");
@@ -316,8 +303,8 @@ static void put_length(struct caffe_output *output, uint32_t field, size_t count
 }
 
 /* Return the offset of a pixel's channel; channel 0 is red. */
-static size_t place_of(enum sample_encoding encoding, size_t channels, size_t pixels,
-                       size_t channel, size_t pixel)
+static size_t channel_offset(enum sample_encoding encoding, size_t channels, size_t pixels,
+                             size_t channel, size_t pixel)
 {
     if (encoding == SAMPLE_RAW_CHW)
         return (channels - 1 - channel) * pixels + pixel;
@@ -341,8 +328,8 @@ static void put_image(struct caffe_output *output, const struct sample *sample,
     const size_t channels = sample->channels, pixels = sample->image_bytes / channels;
     for (size_t channel = 0; channel < channels; channel++)
         for (size_t pixel = 0; pixel < pixels; pixel++)
-            to[place_of(raw, channels, pixels, channel, pixel)] =
-                from[place_of(sample->encoding, channels, pixels, channel, pixel)];
+            to[channel_offset(raw, channels, pixels, channel, pixel)] =
+                from[channel_offset(sample->encoding, channels, pixels, channel, pixel)];
 }
 
 static uint64_t label_number(const struct sample *sample)

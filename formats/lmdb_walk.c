@@ -20,6 +20,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,6 +248,7 @@ static int enter_page(struct lmdb_walk *walk, uint64_t number, uint32_t depth,
     const uint32_t page_bytes = walk->meta.page_bytes;
     const bool leaf = depth == walk->meta.depth;
 
+    assert(depth >= 1 && depth <= walk->meta.depth);
     if (!mark_pages(walk, number, 1))
         return fault(walk, parent_offset,
                      "a child page is used twice or missing: a loop, or damage");

@@ -16,6 +16,7 @@
 #include "dataset/names_below.h"
 #include "formats/scan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -268,6 +269,8 @@ static int mds_layout(const char *path, const char *json, size_t bytes,
                     choice->image ? choice->image : "of encoding jpeg, png or pil");
     if (choice->label && columns.label_kind == LABEL_NONE)
         return fail(ENOTSUP, "%s: no column %s", path, choice->label);
+    assert(columns.variable <= COLUMNS_MAX && columns.image.fixed <= FIXED_MAX &&
+           columns.label.fixed <= FIXED_MAX && columns.label_kind <= LABEL_TEXT);
     *layout = columns.variable | columns.image.variable << 8 | columns.image.fixed << 16 |
               columns.label.variable << 32 | columns.label.fixed << 40 |
               (uint64_t)columns.image_kind << 56 | (uint64_t)columns.label_kind << 60;
@@ -284,7 +287,7 @@ struct head {
 };
 
 /* Read the next bytes. Returns 0, 1 at the end of the file, or an error. */
-static int take(struct head *head, void *to, size_t bytes)
+static int take_bytes(struct head *head, void *to, size_t bytes)
 {
     int code = 0;
 
@@ -306,7 +309,7 @@ static int take(struct head *head, void *to, size_t bytes)
 static int take_u32(struct head *head, uint64_t *number)
 {
     uint8_t bytes[4] = {0};
-    int code = take(head, bytes, sizeof bytes);
+    int code = take_bytes(head, bytes, sizeof bytes);
 
     *number = bytes_le32(bytes);
     return code;
@@ -352,7 +355,7 @@ static int read_head(const struct mds_settings *settings, struct head *head,
             code = -ENOMEM;
         for (size_t done = 0, part; code == 0 && done < bytes; done += part) {
             part = bytes - done < SCANNER_HEADER_BYTES ? bytes - done : SCANNER_HEADER_BYTES;
-            code = take(head, text + done, part);
+            code = take_bytes(head, text + done, part);
         }
         if (code == 0)
             code = mds_layout(head->scanner->path, text, bytes, settings, &layout);

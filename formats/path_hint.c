@@ -62,7 +62,7 @@ static bool is_kind(const struct foreign_kind *kind, const uint8_t *head, size_t
            memcmp(head + kind->at, kind->start, kind->bytes) == 0;
 }
 
-static const struct foreign_kind *kind_of(const uint8_t *head, size_t bytes)
+static const struct foreign_kind *foreign_kind_of(const uint8_t *head, size_t bytes)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (is_kind(&kinds[i], head, bytes))
@@ -96,7 +96,7 @@ static int refuse_archive(const char *path, const struct foreign_kind *kind)
 
 int path_hint_foreign(const char *path, const uint8_t *head, size_t bytes)
 {
-    const struct foreign_kind *kind = kind_of(head, bytes);
+    const struct foreign_kind *kind = foreign_kind_of(head, bytes);
 
     if (is_kind(&zip, head, bytes))
         return refuse_archive(path, &zip);

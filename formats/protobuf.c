@@ -3,12 +3,14 @@
 
 #include "base/bytes.h"
 
+#include <assert.h>
 #include <errno.h>
 
 int protobuf_varint(struct protobuf_cursor *cursor, uint64_t *value)
 {
     uint64_t result = 0;
 
+    assert(cursor->at <= cursor->end);
     if (cursor->at == cursor->end)
         return 0;
     for (unsigned shift = 0; shift < 64; shift += 7) {

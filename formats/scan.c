@@ -156,6 +156,7 @@ int scanner_find(struct scanner *scanner, const struct scan_steps *steps, uint64
     uint64_t at = bytes_align_down(*offset, step) + step;
     int code = 0;
 
+    assert(step > 0 && (step & (step - 1)) == 0);
     *offset = scanner->file_bytes;
     for (uint64_t searched = 0; searched < SCANNER_SEARCH_BYTES; at += step, searched += step) {
         if (at >= scanner->file_bytes || scanner->file_bytes - at < count)

@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,6 +24,7 @@ int sink_open(struct sink *sink, const char *path)
 
 static int flush(struct sink *sink)
 {
+    assert(sink->used <= SINK_BYTES);
     int code = store_write_at(sink->draft.file, sink->buffer, sink->used, sink->written_bytes);
 
     if (code == 0) {

@@ -16,6 +16,7 @@
 #include "formats/tar_members.h"
 #include "formats/tar_walk.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,7 @@ static uint64_t *slot_of(const struct key_set *set, uint64_t hash)
 {
     uint64_t at = hash & (set->capacity - 1);
 
+    assert(set->count < set->capacity); /* a free slot ends the search */
     while (set->slots[at] && set->slots[at] != hash)
         at = (at + 1) & (set->capacity - 1);
     return &set->slots[at];
@@ -161,7 +163,7 @@ static const char *path_of(const struct gathering *sample)
 static const char apart[] = "image and label are apart; write shards with tar --sort=name";
 
 /* Write "KEY (json, cls)" of the sample. */
-static const char *describe(const struct gathering *sample, char *text, size_t bytes)
+static const char *describe_sample(const struct gathering *sample, char *text, size_t bytes)
 {
     size_t used = (size_t)snprintf(text, bytes, "%.128s (", sample->key);
 
@@ -177,7 +179,7 @@ static int leave_out(const struct gathering *sample, const char *why)
 {
     char what[512], text[320];
 
-    snprintf(what, sizeof what, "%s: %s", describe(sample, text, sizeof text), why);
+    snprintf(what, sizeof what, "%s: %s", describe_sample(sample, text, sizeof text), why);
     return catalog_add_unread(sample->catalog, path_of(sample), sample->first, what);
 }
 
@@ -195,7 +197,7 @@ static int finish_imageless(struct gathering *sample)
     catalog->left_out += sample->files;
     int code = catalog_remark(catalog, REMARK_NO_IMAGE, "%s: offset %llu: %s: no image" TO_CHOOSE,
                               path_of(sample), (unsigned long long)sample->first,
-                              describe(sample, text, sizeof text));
+                              describe_sample(sample, text, sizeof text));
     return code ? code : key_set_add(&sample->without, sample->key) < 0 ? -ENOMEM : 0;
 }
 
@@ -218,7 +220,7 @@ static int finish_sample(struct gathering *sample)
                 sample->catalog,
                 sample->images[TAR_PLAIN_IMAGE] == 1 ? REMARK_UNUSED_IMAGES : REMARK_SEVERAL_IMAGES,
                 "%s: offset %llu: %s; tar:image=EXTENSION chooses one", path_of(sample),
-                (unsigned long long)sample->first, describe(sample, text, sizeof text));
+                (unsigned long long)sample->first, describe_sample(sample, text, sizeof text));
         if (code == 0 && key_set_has(&sample->without, sample->key))
             code = leave_out(sample, apart);
         if (code == 0 && key_set_add(&sample->with_image, sample->key) < 0)
@@ -245,7 +247,8 @@ static const char *note_extension(struct gathering *sample, const char *extensio
     return NULL;
 }
 
-static int gather(struct scanner *scanner, struct gathering *sample, const struct tar_entry *entry)
+static int gather_entry(struct scanner *scanner, struct gathering *sample,
+                        const struct tar_entry *entry)
 {
     size_t key_bytes;
     const char *extension = tar_members_split(entry->name, &key_bytes);
@@ -323,7 +326,7 @@ static int walk_shard(const void *settings, struct scanner *scanner, struct cata
     }
     while (code == 1 && (code = tar_next(walk, &entry))) {
         if (code == 1) {
-            code = gather(scanner, sample, &entry);
+            code = gather_entry(scanner, sample, &entry);
             code = code ? code : 1;
         } else if (code == -EBADMSG) { /* goes on at the next header */
             code = finish_sample(sample);

@@ -56,12 +56,20 @@ bool tar_members_may_label(const char *extension)
     return strcasecmp(extension, "cls") == 0 || strcasecmp(extension, "json") == 0;
 }
 
-static void take_json(const struct tar_members *members, const json_t *document,
-                      struct sample *sample)
+int tar_members_label(const struct tar_members *members, const char *extension, const char *text,
+                      size_t bytes, struct sample *sample)
 {
     static const char *const usual[] = {"label", "cls", "class"};
-    const json_t *value = members->label ? json_object_get(document, members->label) : NULL;
+    json_error_t error;
 
+    if (strcasecmp(extension, "cls") == 0) {
+        sample_set_label_text(sample, text, bytes);
+        return 0;
+    }
+    json_t *document = json_loadb(text, bytes, 0, &error);
+    if (!document)
+        return fail(EBADMSG, "a .json file of a sample: %s", error.text);
+    const json_t *value = members->label ? json_object_get(document, members->label) : NULL;
     for (size_t i = 0; !members->label && i < sizeof usual / sizeof *usual; i++) {
         const json_t *other = json_object_get(document, usual[i]);
         if (json_is_number(other) && !json_is_number(value))
@@ -73,21 +81,6 @@ static void take_json(const struct tar_members *members, const json_t *document,
         sample_set_label(sample, json_number_value(value));
     else if (json_is_string(value))
         sample_set_label_text(sample, json_string_value(value), json_string_length(value));
-}
-
-int tar_members_label(const struct tar_members *members, const char *extension, const char *text,
-                      size_t bytes, struct sample *sample)
-{
-    json_error_t error;
-
-    if (strcasecmp(extension, "cls") == 0) {
-        sample_set_label_text(sample, text, bytes);
-        return 0;
-    }
-    json_t *document = json_loadb(text, bytes, 0, &error);
-    if (!document)
-        return fail(EBADMSG, "a .json file of a sample: %s", error.text);
-    take_json(members, document, sample);
     json_decref(document);
     return 0;
 }

@@ -106,21 +106,6 @@ static void take_name(struct tar_walk *walk, const uint8_t *block)
     walk->name[bytes + length] = '\0';
 }
 
-static int take_long_name(struct tar_walk *walk, uint64_t offset, uint64_t bytes)
-{
-    int code = 0;
-
-    if (bytes == 0 || bytes > TAR_NAME_BYTES)
-        return wrong(walk, offset, "a name of more than 4096 bytes");
-    const uint8_t *name = walk->source(walk->context, offset, (size_t)bytes, &code);
-    if (!name)
-        return code;
-    memcpy(walk->name, name, (size_t)bytes);
-    walk->name[bytes] = '\0';
-    walk->has_name = true;
-    return 0;
-}
-
 static bool has_key(const char *line, size_t bytes, const char *key)
 {
     size_t length = strlen(key);
@@ -179,24 +164,6 @@ static int take_pax(struct tar_walk *walk, uint64_t offset, uint64_t bytes)
     return 0;
 }
 
-/* Skip the further blocks of a GNU sparse file's map, which may follow its header. */
-static int skip_sparse_map(struct tar_walk *walk, const uint8_t *block, uint64_t *offset)
-{
-    bool more = block[GNU_MORE_OFFSET] != 0;
-
-    while (more) {
-        int code = 0;
-        if (walk->bytes - *offset < TAR_BLOCK_BYTES)
-            return wrong(walk, *offset, "the archive ends within a header: truncated");
-        const uint8_t *map = walk->source(walk->context, *offset, TAR_BLOCK_BYTES, &code);
-        if (!map)
-            return code;
-        more = map[SPARSE_MORE_OFFSET] != 0;
-        *offset += TAR_BLOCK_BYTES;
-    }
-    return 0;
-}
-
 /* Entries before a header describe that header only. */
 static void forget(struct tar_walk *walk)
 {
@@ -228,8 +195,15 @@ static int take_header(struct tar_walk *walk, uint8_t *type, uint64_t *offset, u
     if (!take_size(block + SIZE_OFFSET, bytes))
         return wrong(walk, header, "the size in a tar header is malformed");
     if (*type == 'L' || *type == 'K' || *type == 'x' || *type == 'g' || *type == 'S') {
-        if (*type == 'S' && (code = skip_sparse_map(walk, block, offset)))
-            return code;
+        /* Further blocks of a GNU sparse file's map may follow its header. */
+        for (bool more = *type == 'S' && block[GNU_MORE_OFFSET]; more; *offset += TAR_BLOCK_BYTES) {
+            if (walk->bytes - *offset < TAR_BLOCK_BYTES)
+                return wrong(walk, *offset, "the archive ends within a header: truncated");
+            const uint8_t *map = walk->source(walk->context, *offset, TAR_BLOCK_BYTES, &code);
+            if (!map)
+                return code;
+            more = map[SPARSE_MORE_OFFSET] != 0;
+        }
     } else {
         take_name(walk, block);
         if (walk->has_bytes)
@@ -250,9 +224,17 @@ int tar_next(struct tar_walk *walk, struct tar_entry *entry)
 
     forget(walk);
     while ((code = take_header(walk, &type, &offset, &bytes)) == 1) {
-        if (type == 'L')
-            code = take_long_name(walk, offset, bytes);
-        else if (type == 'x')
+        if (type == 'L') {
+            if (bytes == 0 || bytes > TAR_NAME_BYTES)
+                return wrong(walk, offset, "a name of more than 4096 bytes");
+            const uint8_t *name = walk->source(walk->context, offset, (size_t)bytes, &code);
+            if (!name)
+                return code;
+            memcpy(walk->name, name, (size_t)bytes);
+            walk->name[bytes] = '\0';
+            walk->has_name = true;
+            code = 0;
+        } else if (type == 'x')
             code = take_pax(walk, offset, bytes);
         else
             code = 1;

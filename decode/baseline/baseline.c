@@ -221,6 +221,7 @@ size_t baseline_select(struct baseline *decoder, const struct baseline_region *r
     const uint32_t left = region->x > decoder->h_most ? region->x - decoder->h_most : 0;
     const uint32_t above = region->y > decoder->v_most ? region->y - decoder->v_most : 0;
     const uint32_t right = region->x + region->width + decoder->h_most;
+    assert(region->width > 0 && region->height > 0);
     decoder->region = *region;
     decoder->first_column = left / width;
     decoder->end_column = lesser(divide_up(right, width), decoder->mcu_columns);
@@ -228,7 +229,7 @@ size_t baseline_select(struct baseline *decoder, const struct baseline_region *r
     return carve_all(decoder, NULL);
 }
 
-static void prepare(struct baseline *decoder, void *memory)
+static void prepare_region(struct baseline *decoder, void *memory)
 {
     const bool skips = decoder->first_row > 0 || decoder->first_column > 0 ||
                        decoder->end_column < decoder->mcu_columns || decoder->notes.spacing;
@@ -268,7 +269,7 @@ static void prepare(struct baseline *decoder, void *memory)
 int baseline_start(struct baseline *decoder, void *memory)
 {
     decoder->route.next = decoder->route.end = NULL;
-    prepare(decoder, memory);
+    prepare_region(decoder, memory);
     if (!decoder->markers.is_progressive)
         return baseline_mcus_start(decoder);
     return baseline_progressive_decode(decoder);
@@ -301,7 +302,7 @@ int baseline_start_at(struct baseline *decoder, void *memory, const struct basel
     if (decoder->markers.is_progressive ||
         !points_ascend(points, count, decoder->markers.scan, decoder->count))
         return BASELINE_OTHER;
-    prepare(decoder, memory);
+    prepare_region(decoder, memory);
     decoder->notes.spacing = 0;
     while (above < count && points[above].row <= decoder->first_row)
         above++;

@@ -74,7 +74,7 @@ static uint32_t after(uint32_t index, uint32_t bits)
 }
 
 /* The value of the `size` bits at the start of the index. */
-static int32_t value_of(uint32_t index, uint32_t size)
+static int32_t value_at(uint32_t index, uint32_t size)
 {
     const int32_t magnitude = (int32_t)(index >> (HUFFMAN_BITS_MAX - size));
 
@@ -91,7 +91,7 @@ static struct huffman_entry single_entry(const struct huffman_symbol *symbol, ui
     const uint32_t value = after(index, symbol->code_bits);
 
     if (used <= known)
-        return pack(used, 0, symbol->run, symbol->run + 1, value_of(value, symbol->size), 0);
+        return pack(used, 0, symbol->run, symbol->run + 1, value_at(value, symbol->size), 0);
     const uint32_t inside = known - symbol->code_bits, rest = used - known;
     if (inside == 0 || used > HUFFMAN_USED_MAX)
         return rare;
@@ -113,7 +113,7 @@ static struct huffman_entry pair_entry(const struct huffman_singles *ac,
     if (used >= known)
         return single;
     const uint32_t next = after(index, used), left = known - used;
-    const int32_t value1 = value_of(after(index, first->code_bits), first->size);
+    const int32_t value1 = value_at(after(index, first->code_bits), first->size);
     if (!find(ac, next, left, &second))
         return single;
     if (second.ends)
@@ -126,7 +126,7 @@ static struct huffman_entry pair_entry(const struct huffman_singles *ac,
     const bool ends = find(ac, after(index, both), known - both, &third) && third.ends;
     return pack(ends ? (both + third.code_bits) | HUFFMAN_BLOCK_ENDS : both, 0, first->run,
                 first->run + 1 + second.run + 1, value1,
-                value_of(after(next, second.code_bits), second.size));
+                value_at(after(next, second.code_bits), second.size));
 }
 
 /* Add AC symbols to an entry that consumed `used` bits, as long as their codes fit. */
@@ -161,7 +161,7 @@ static struct huffman_entry flat_dc_entry(const struct huffman_singles *dc,
     if (used > known)
         return single_entry(&symbol, index, known);
     return flat_more(ac, index, known, used, 1,
-                     value_of(after(index, symbol.code_bits), symbol.size));
+                     value_at(after(index, symbol.code_bits), symbol.size));
 }
 
 /* ---- tables ---- */
@@ -233,8 +233,8 @@ void baseline_huffman_want_skip(struct huffman *huffman)
     huffman->has_skip = true;
 }
 
-static bool build(struct huffman *huffman, const struct markers_table *dc,
-                  const struct markers_table *ac)
+static bool build_tables(struct huffman *huffman, const struct markers_table *dc,
+                         const struct markers_table *ac)
 {
     const uint32_t dc_bits = HUFFMAN_DC_BITS, ac_bits = HUFFMAN_AC_BITS;
     struct huffman_singles dc_singles, ac_singles;
@@ -298,7 +298,7 @@ struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct 
             oldest = slot;
     }
     oldest->last_use = 0;
-    if (!build(oldest, dc, ac))
+    if (!build_tables(oldest, dc, ac))
         return NULL;
     oldest->last_use = cache->use;
     return oldest;

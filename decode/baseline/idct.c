@@ -74,11 +74,6 @@ void baseline_idct_prepare(struct idct_quantisers *quantisers, const uint16_t na
     }
 }
 
-static int16_t saturate(int32_t value)
-{
-    return (int16_t)(value < INT16_MIN ? INT16_MIN : value > INT16_MAX ? INT16_MAX : value);
-}
-
 static int32_t wrap(int32_t value)
 {
     return (int16_t)(uint16_t)(uint32_t)value;
@@ -86,7 +81,9 @@ static int32_t wrap(int32_t value)
 
 static int16_t descale(uint32_t value, int shift)
 {
-    return saturate((int32_t)(value + (1U << (shift - 1))) >> shift);
+    const int32_t rounded = (int32_t)(value + (1U << (shift - 1))) >> shift;
+
+    return (int16_t)(rounded < INT16_MIN ? INT16_MIN : rounded > INT16_MAX ? INT16_MAX : rounded);
 }
 
 static uint32_t two(int32_t a, int32_t by_a, int32_t b, int32_t by_b)

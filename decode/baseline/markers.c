@@ -40,7 +40,7 @@ static uint32_t be16(const uint8_t *at)
     return (uint32_t)at[0] << 8 | at[1];
 }
 
-static const uint8_t *take(struct markers_segment *segment, size_t count)
+static const uint8_t *take_bytes(struct markers_segment *segment, size_t count)
 {
     const uint8_t *at = segment->at;
 
@@ -54,8 +54,8 @@ static const uint8_t *take(struct markers_segment *segment, size_t count)
 static int parse_quantisers(struct markers *markers, struct markers_segment segment)
 {
     while (segment.left > 0) {
-        const uint32_t head = *take(&segment, 1), wide = head >> 4, number = head & 15;
-        const uint8_t *values = take(&segment, (size_t)64 << (wide & 1));
+        const uint32_t head = *take_bytes(&segment, 1), wide = head >> 4, number = head & 15;
+        const uint8_t *values = take_bytes(&segment, (size_t)64 << (wide & 1));
         if (!values || wide > 1 || number >= MARKERS_TABLES)
             return BASELINE_OTHER;
         for (uint32_t i = 0; i < 64; i++)
@@ -69,14 +69,14 @@ static int parse_quantisers(struct markers *markers, struct markers_segment segm
 static int parse_huffman(struct markers *markers, struct markers_segment segment)
 {
     while (segment.left > 0) {
-        const uint32_t head = *take(&segment, 1), number = head & 15;
-        const uint8_t *counts = take(&segment, 16);
+        const uint32_t head = *take_bytes(&segment, 1), number = head & 15;
+        const uint8_t *counts = take_bytes(&segment, 16);
         uint32_t symbols = 0;
         if (!counts || head >> 4 > 1 || number >= MARKERS_TABLES)
             return BASELINE_OTHER;
         for (int i = 0; i < 16; i++)
             symbols += counts[i];
-        const uint8_t *values = symbols <= 256 ? take(&segment, symbols) : NULL;
+        const uint8_t *values = symbols <= 256 ? take_bytes(&segment, symbols) : NULL;
         if (!values)
             return BASELINE_OTHER;
         struct markers_table *table = head >> 4 ? &markers->ac[number] : &markers->dc[number];
@@ -89,7 +89,7 @@ static int parse_huffman(struct markers *markers, struct markers_segment segment
 
 static int parse_frame(struct markers *markers, struct markers_segment segment)
 {
-    const uint8_t *head = take(&segment, 6);
+    const uint8_t *head = take_bytes(&segment, 6);
     uint32_t blocks = 0;
 
     if (!head || markers->has_frame || head[0] != 8)
@@ -104,7 +104,7 @@ static int parse_frame(struct markers *markers, struct markers_segment segment)
     if ((head[5] != 1 && head[5] != 3) || segment.left != 3 * (size_t)head[5])
         return BASELINE_OTHER;
     for (uint32_t i = 0; i < markers->component_count; i++) {
-        const uint8_t *at = take(&segment, 3);
+        const uint8_t *at = take_bytes(&segment, 3);
         struct markers_component *component = &markers->components[i];
         *component = (struct markers_component){at[0], at[1] >> 4, at[1] & 15, at[2], 0, 0};
         if (component->h < 1 || component->h > 4 || component->v < 1 || component->v > 4)
@@ -119,14 +119,14 @@ static int parse_frame(struct markers *markers, struct markers_segment segment)
 
 static int parse_scan(struct markers *markers, struct markers_segment segment)
 {
-    const uint8_t *count = take(&segment, 1);
+    const uint8_t *count = take_bytes(&segment, 1);
 
     if (!count || !markers->has_frame || *count != markers->component_count ||
         segment.left != 2 * (size_t)*count + 3)
         return BASELINE_OTHER;
     for (uint32_t i = 0; i < markers->component_count; i++) {
         struct markers_component *component = &markers->components[i];
-        const uint8_t *at = take(&segment, 2);
+        const uint8_t *at = take_bytes(&segment, 2);
         component->dc = at[1] >> 4;
         component->ac = at[1] & 15;
         if (at[0] != component->id || component->dc >= MARKERS_TABLES ||
@@ -136,13 +136,13 @@ static int parse_scan(struct markers *markers, struct markers_segment segment)
             !markers->quantiser_defined[component->quantiser])
             return BASELINE_OTHER;
     }
-    const uint8_t *rest = take(&segment, 3); /* first and last coefficient, bit positions */
+    const uint8_t *rest = take_bytes(&segment, 3); /* first and last coefficient, bit positions */
     return rest[0] == 0 && rest[1] == 63 && rest[2] == 0 ? 0 : BASELINE_OTHER;
 }
 
 static int parse_pass(struct markers *markers, struct markers_segment segment)
 {
-    const uint8_t *count = take(&segment, 1);
+    const uint8_t *count = take_bytes(&segment, 1);
     struct markers_pass *pass = &markers->pass;
 
     if (!count || !markers->has_frame || (*count != 1 && *count != markers->component_count) ||
@@ -151,7 +151,7 @@ static int parse_pass(struct markers *markers, struct markers_segment segment)
     pass->count = *count; /* components: one, or all */
     uint8_t at = 0;       /* of the frame's */
     for (uint32_t i = 0; i < pass->count; i++, at++) {
-        const uint8_t *source = take(&segment, 2);
+        const uint8_t *source = take_bytes(&segment, 2);
         while (at < markers->component_count && markers->components[at].id != source[0])
             at++;
         if (at == markers->component_count)
@@ -165,7 +165,7 @@ static int parse_pass(struct markers *markers, struct markers_segment segment)
             return BASELINE_OTHER;
         pass->components[i] = at;
     }
-    const uint8_t *rest = take(&segment, 3);
+    const uint8_t *rest = take_bytes(&segment, 3);
     pass->first = rest[0];
     pass->last = rest[1];
     pass->high = rest[2] >> 4;
