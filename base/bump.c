@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -47,6 +48,7 @@ static bool charge(struct bump *bump, size_t bytes)
 
 static void discharge(struct bump *bump, size_t bytes)
 {
+    assert(bytes <= bump->charged_bytes);
     counter_sub(&together_bytes, bytes);
     bump->charged_bytes -= bytes;
 }
@@ -142,6 +144,7 @@ void bump_reset(struct bump *bump)
             discharge(bump, wanted - bump->block_bytes);
         }
     }
+    assert(!bump->spills);
     bump->block_used = bump->used_bytes = 0;
     bump->refused = false;
 }

@@ -45,7 +45,6 @@ void bump_limit_together(uint64_t bytes);
 void *bump_alloc(struct bump *bump, size_t bytes);
 void *bump_alloc_array(struct bump *bump, size_t count, size_t size); /* checks for overflow */
 
-/* Free all allocations. */
 void bump_reset(struct bump *bump);
 
 /* Call after jpeg_create_decompress() or _compress(): image memory then comes from the allocator,

@@ -10,7 +10,6 @@
 #include "base/bump.h"
 
 #include "base/bytes.h"
-#include "base/fail.h"
 #include "base/memory.h"
 
 #include <errno.h>

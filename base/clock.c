@@ -4,8 +4,6 @@
 #include "base/file.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 static uint64_t read_clock(clockid_t id)
@@ -81,14 +79,10 @@ bool clock_agrees(const struct clock_moment *from, const struct clock_moment *to
 const char *clock_source(void)
 {
     static char name[64];
-    FILE *file =
-        file_stream_kernel("/sys/devices/system/clocksource/clocksource0/current_clocksource");
 
-    if (!file)
-        return "unknown";
-    if (!fgets(name, sizeof name, file))
-        name[0] = '\0';
-    fclose(file);
-    name[strcspn(name, "\n")] = '\0';
-    return name[0] ? name : "unknown";
+    return file_peek(name, sizeof name,
+                     "/sys/devices/system/clocksource/clocksource0/current_clocksource") &&
+                   name[0]
+               ? name
+               : "unknown";
 }

@@ -4,23 +4,17 @@
 #include "base/file.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-static void read_of(const char *folder, const char *name, char *text, size_t bytes)
-{
-    char path[CONTROL_GROUP_BYTES + 64];
-
-    snprintf(path, sizeof path, "%s/%.60s", folder, name);
-    file_read_begin(path, text, bytes);
-}
 
 /* "4:cpu,cpuacct:/path"; in version 2 "0::/path". controller NULL: version 2. */
 static bool find_path(const char *proc, const char *controller, char *path, size_t path_bytes)
 {
-    char text[16384], *lines = text, *line;
+    char text[16384], name[512], *lines = text, *line;
     bool found = false;
 
-    read_of(proc, "self/cgroup", text, sizeof text);
+    snprintf(name, sizeof name, "%s/self/cgroup", proc);
+    file_read_begin(name, text, sizeof text);
     while (!found && lines && (line = strsep(&lines, "\n")) && lines) {
         char *controllers = strchr(line, ':');
         char *place = controllers ? strchr(controllers + 1, ':') : NULL;
@@ -61,17 +55,6 @@ bool control_group_up(struct control_group *group)
     return true;
 }
 
-/* The numbers that a file begins with; those that are missing, or words ("max"), stay 0. */
-static void read_numbers(const char *folder, const char *name, double *one, double *two)
-{
-    char text[128];
-
-    read_of(folder, name, text, sizeof text);
-    *one = 0;
-    if (sscanf(text, two ? "%lf %lf" : "%lf", one, two) < 1)
-        *one = 0;
-}
-
 unsigned control_group_cpus(const char *proc, const char *sys)
 {
     static const double most = 1 << 20;
@@ -81,12 +64,16 @@ unsigned control_group_cpus(const char *proc, const char *sys)
     if (!control_group_find(&group, "cpu", proc, sys))
         return 0;
     do {
-        double quota, period = 0;
+        double quota = 0, period = 0; /* a word ("max") stays 0 */
+        char text[128], *rest = text;
         if (group.version1) {
-            read_numbers(group.folder, "cpu.cfs_quota_us", &quota, NULL);
-            read_numbers(group.folder, "cpu.cfs_period_us", &period, NULL);
-        } else {
-            read_numbers(group.folder, "cpu.max", &quota, &period);
+            if (file_peek(text, sizeof text, "%s/cpu.cfs_quota_us", group.folder))
+                quota = strtod(text, NULL);
+            if (file_peek(text, sizeof text, "%s/cpu.cfs_period_us", group.folder))
+                period = strtod(text, NULL);
+        } else if (file_peek(text, sizeof text, "%s/cpu.max", group.folder)) {
+            quota = strtod(text, &rest);
+            period = strtod(rest, NULL);
         }
         if (quota > 0 && period > 0 && quota / period < least)
             least = quota / period;

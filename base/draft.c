@@ -4,11 +4,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -161,7 +161,7 @@ int file_draft_remove_stale(const char *path, const char *suffix)
     return code;
 }
 
-static void release(struct file_draft *draft)
+static void release_draft(struct file_draft *draft)
 {
     free(draft->path);
     free(draft->draft_path);
@@ -176,6 +176,7 @@ int file_draft_commit(struct file_draft *draft)
     struct stat now;
     int code = 0;
 
+    assert(draft->fd >= 0 && draft->path);
     if (fsync(draft->fd))
         code = fail(errno, "%s: cannot sync: %s", draft->draft_path, fail_errno_text(errno));
     if (close(draft->fd) && code == 0)
@@ -196,7 +197,7 @@ int file_draft_commit(struct file_draft *draft)
         return code;
     }
     code = folder_sync(&draft->folder);
-    release(draft);
+    release_draft(draft);
     return code;
 }
 
@@ -211,7 +212,7 @@ void file_draft_abandon(struct file_draft *draft)
     if (draft->made.st_ino)
         folder_remove(&draft->folder, file_name(draft->draft_path), &draft->made);
     fail_release();
-    release(draft);
+    release_draft(draft);
 }
 
 int file_draft_check(const char *path)

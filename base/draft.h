@@ -38,7 +38,7 @@ int file_draft_commit(struct file_draft *draft);
 /* Close and remove; keeps the reason. No-op after a commit. */
 void file_draft_abandon(struct file_draft *draft);
 
-/* Is the path writable? Checked before the work rather than after it. */
+/* Check before the work, rather than after it, that the path is writable. */
 int file_draft_check(const char *path);
 
 /* For output that is read while being written: replace the path by an empty file. Returns a

@@ -8,7 +8,6 @@
 #ifndef IOBENCH_BASE_FAULT_GUARD_H
 #define IOBENCH_BASE_FAULT_GUARD_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -106,7 +106,7 @@ int file_set_flags(int fd, int flags)
 }
 
 /* Records no reason. */
-static int settle(int fd, int flags, struct stat *status)
+static int settle_file(int fd, int flags, struct stat *status)
 {
     if (fstat(fd, status))
         return -errno;
@@ -131,7 +131,7 @@ int file_open_at(int folder, const char *name, int flags, const char *path, stru
     int fd = openat(folder, name, (flags & ~FILE_NOATIME) | FILE_SAFE_FLAGS);
     if (fd < 0)
         return fail_path(errno, "cannot open", path);
-    code = settle(fd, flags, status ? status : &before);
+    code = settle_file(fd, flags, status ? status : &before);
     if (code == 0)
         return fd;
     close(fd);
@@ -159,7 +159,7 @@ int file_open_quietly(const char *path, int flags)
 
     if (fd < 0)
         return open_failed_quietly(path);
-    int code = settle(fd, flags, &status);
+    int code = settle_file(fd, flags, &status);
     if (code)
         close(fd);
     return code ? code : fd;
@@ -209,25 +209,40 @@ void file_read_begin(const char *path, char *text, size_t bytes)
         close(fd);
 }
 
+bool file_peek(char *text, size_t bytes, const char *format, ...)
+{
+    char path[PATH_MAX];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(path, sizeof path, format, arguments);
+    va_end(arguments);
+    int fd = file_open_quietly(path, O_RDONLY);
+    const ssize_t got = fd < 0 ? -1 : read(fd, text, bytes - 1);
+    if (fd >= 0)
+        close(fd);
+    if (got < 0)
+        return false;
+    text[got] = '\0';
+    text[strcspn(text, "\n")] = '\0';
+    return true;
+}
+
 uint64_t read_ahead_bytes(const char *sys, int fd)
 {
-    static const char *const patterns[] = {"%s/class/bdi/%u:%u/read_ahead_kb",
-                                           "%s/dev/block/%u:%u/../bdi/read_ahead_kb"};
-    unsigned long long kib = 0;
     struct stat status;
+    char kib[24];
 
-    for (size_t i = 0; kib == 0 && i < sizeof patterns / sizeof *patterns; i++) {
-        char path[PATH_MAX];
-        if (fstat(fd, &status))
-            return 0;
-        snprintf(path, sizeof path, patterns[i], sys, major(status.st_dev), minor(status.st_dev));
-        FILE *file = file_stream_kernel(path);
-        if (file && fscanf(file, "%llu", &kib) != 1)
-            kib = 0;
-        if (file)
-            fclose(file);
-    }
-    return kib * 1024;
+    if (fstat(fd, &status))
+        return 0;
+    const unsigned device_major = major(status.st_dev), device_minor = minor(status.st_dev);
+    if ((file_peek(kib, sizeof kib, "%s/class/bdi/%u:%u/read_ahead_kb", sys, device_major,
+                   device_minor) &&
+         strtoull(kib, NULL, 10)) ||
+        file_peek(kib, sizeof kib, "%s/dev/block/%u:%u/../bdi/read_ahead_kb", sys, device_major,
+                  device_minor))
+        return strtoull(kib, NULL, 10) * 1024;
+    return 0;
 }
 
 int file_trusted(const struct stat *file, const struct stat *root, const char *path)

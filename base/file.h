@@ -59,6 +59,11 @@ FILE *file_stream_kernel(const char *path);
  * be read. */
 void file_read_begin(const char *path, char *text, size_t bytes);
 
+/* Read the first line of a kernel file whose path this formats. Returns false if it does not exist.
+ */
+bool file_peek(char *text, size_t bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* Return how far the kernel reads ahead of a file: of its file system's device, else of the disk
  * that its partition is on; 0: unknown. sys: "/sys". */
 uint64_t read_ahead_bytes(const char *sys, int fd);

@@ -54,6 +54,7 @@ static void list_insert(struct heap *heap, uint32_t chunk, uint32_t granules)
 {
     uint32_t first, second;
 
+    assert(granules > 0 && chunk + granules <= heap->granules);
     class_of(granules, &first, &second);
     uint32_t head = heap->heads[first][second];
     heap->next[chunk] = head;
@@ -70,6 +71,7 @@ static void list_remove(struct heap *heap, uint32_t chunk)
 {
     uint32_t first, second, next = heap->next[chunk], previous = heap->previous[chunk];
 
+    assert(!(heap->size[chunk] & ALLOCATED));
     class_of(heap->size[chunk], &first, &second);
     if (next != NONE)
         heap->previous[next] = previous;
@@ -172,7 +174,7 @@ static void give_back_recent(struct heap *heap)
 }
 
 /* Take a chunk off the lists; what it has too much stays there. Returns NONE if none fits. */
-static uint32_t take(struct heap *heap, uint32_t granules)
+static uint32_t take_chunk(struct heap *heap, uint32_t granules)
 {
     uint32_t first, second, chunk, rounded = granules;
 
@@ -218,10 +220,10 @@ void *heap_alloc(struct heap *heap, uint64_t bytes)
     if (heap->recent_count > 0 && heap->recent_granules == granules) {
         chunk = heap->recent[--heap->recent_count];
     } else {
-        chunk = take(heap, granules);
+        chunk = take_chunk(heap, granules);
         if (chunk == NONE && heap->recent_count > 0) {
             give_back_recent(heap);
-            chunk = take(heap, granules);
+            chunk = take_chunk(heap, granules);
         }
     }
     if (chunk == NONE)
@@ -238,6 +240,7 @@ void heap_free(struct heap *heap, void *extent)
 
     assert(chunk < heap->granules && (heap->size[chunk] & ALLOCATED));
     const uint32_t granules = heap->size[chunk] & ~ALLOCATED;
+    assert(granules <= heap->used);
     heap->used -= granules;
     if (heap->recent_granules != granules) {
         give_back_recent(heap);

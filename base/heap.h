@@ -21,8 +21,7 @@ enum { HEAP_ALIGNMENT = 4096 }; /* of the region, and the largest granule */
 struct heap *heap_create(uint64_t bytes, uint64_t used_bytes, uint32_t granule);
 void heap_destroy(struct heap *heap);
 
-/* Free every extent and reset the peak. */
-void heap_reset(struct heap *heap);
+void heap_reset(struct heap *heap); /* frees every extent, and resets the peak */
 
 /* Return NULL, without a reason, when no free extent is large enough: the caller waits. */
 void *heap_alloc(struct heap *heap, uint64_t bytes);

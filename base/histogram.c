@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/histogram.h"
 
+#include <assert.h>
 #include <math.h>
 
 void histogram_add(struct histogram *histogram, uint64_t value)
@@ -27,6 +28,7 @@ void histogram_add_many(struct histogram *histogram, uint64_t value, uint64_t co
                      : ((octave + 1) << HISTOGRAM_SUB_BITS) +
                            (uint32_t)(value >> octave & ((1u << HISTOGRAM_SUB_BITS) - 1));
     }
+    assert(bucket < HISTOGRAM_BUCKETS);
     histogram->buckets[bucket] += count;
 }
 

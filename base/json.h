@@ -13,13 +13,11 @@
 /* Make a string; bytes that are not UTF-8 become \\xNN. NULL gives null. */
 json_t *json_text(const char *text);
 json_t *json_text_of(const char *text, size_t bytes);
-/* An array of `count` texts, `stride` bytes apart. */
-json_t *json_texts(uint32_t count, size_t stride, const char *texts);
+json_t *json_texts(uint32_t count, size_t stride, const char *texts); /* stride: in bytes */
 
 /* Make a number, or null for NaN and infinity, where jansson would drop the whole member. */
 json_t *json_number(double value);
 
-/* Set a member. */
 void json_put_text(json_t *object, const char *key, const char *text);
 void json_put_number(json_t *object, const char *key, double value);
 void json_put_count(json_t *object, const char *key, uint64_t count);

@@ -67,14 +67,12 @@ int memory_room(void *rows, uint64_t count, size_t size, const char *what)
 
 uint64_t memory_resident_bytes(void)
 {
-    unsigned long long resident = 0;
-    FILE *file = file_stream_kernel("/proc/self/statm");
+    char text[128], *rest = text;
 
-    if (file && fscanf(file, "%*u %llu", &resident) != 1)
-        resident = 0;
-    if (file)
-        fclose(file);
-    return resident * (uint64_t)sysconf(_SC_PAGESIZE);
+    if (!file_peek(text, sizeof text, "/proc/self/statm"))
+        return 0;
+    strtoull(text, &rest, 10);
+    return strtoull(rest, NULL, 10) * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 void memory_keep(void *memory)
@@ -113,36 +111,15 @@ static const struct group_names version1_names = {{"memory.limit_in_bytes"},
 static const struct group_names version2_names = {
     {"memory.max", "memory.high"}, "memory.current", {"inactive_file", "active_file"}};
 
-static FILE *open_in(const char *folder, const char *name)
-{
-    char path[CONTROL_GROUP_BYTES + 64];
-
-    snprintf(path, sizeof path, "%s/%.60s", folder, name);
-    return file_stream_kernel(path);
-}
-
-/* Returns false if missing or not a number ("max"). */
-static bool read_number(const char *folder, const char *name, uint64_t *number)
-{
-    unsigned long long value;
-    FILE *file = open_in(folder, name);
-    bool is_known = file && fscanf(file, "%llu", &value) == 1;
-
-    if (file)
-        fclose(file);
-    if (is_known)
-        *number = value;
-    return is_known;
-}
-
 /* Sum the lines "NAME NUMBER" or "NAME: NUMBER kB" that have one of two names. */
 static uint64_t sum_of_lines(const char *folder, const char *name, const char *const keys[2])
 {
-    FILE *file = open_in(folder, name);
+    char path[CONTROL_GROUP_BYTES + 64], line[256], key[64];
     unsigned long long value;
-    char line[256], key[64];
     uint64_t sum = 0;
 
+    snprintf(path, sizeof path, "%s/%.60s", folder, name);
+    FILE *file = file_stream_kernel(path);
     while (file && fgets(line, sizeof line, file))
         for (int i = 0; i < 2; i++)
             if (keys[i] && sscanf(line, "%63s %llu", key, &value) == 2 && strcmp(key, keys[i]) == 0)
@@ -150,6 +127,16 @@ static uint64_t sum_of_lines(const char *folder, const char *name, const char *c
     if (file)
         fclose(file);
     return sum;
+}
+
+/* Returns false if missing or not a number ("max"). */
+static bool read_number(const char *folder, const char *name, uint64_t *number)
+{
+    char text[32], *end = text;
+
+    if (file_peek(text, sizeof text, "%s/%s", folder, name))
+        *number = strtoull(text, &end, 10);
+    return end > text;
 }
 
 static void lower(struct headroom *headroom, uint64_t bytes, const char *cause)
@@ -179,6 +166,7 @@ void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
     unsigned long long space = 0, data = 0;
     struct control_group group;
     struct sysinfo machine;
+    char text[128];
 
     *headroom = (struct headroom){
         .available_bytes = sum_of_lines(proc, "meminfo", available_key) * 1024,
@@ -191,7 +179,7 @@ void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
     bool goes_on = control_group_find(&group, "memory", proc, sys);
     for (; goes_on; goes_on = control_group_up(&group)) {
         const struct group_names *names = group.version1 ? &version1_names : &version2_names;
-        uint64_t limit = UINT64_MAX, usage = 0, one;
+        uint64_t limit = UINT64_MAX, usage = 0, one = 0;
         for (int i = 0; i < 2; i++)
             if (names->limits[i] && read_number(group.folder, names->limits[i], &one) &&
                 one < limit)
@@ -205,11 +193,9 @@ void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
         usage -= cache < usage ? cache : usage;
         lower(headroom, limit > usage ? limit - usage : 0, "its control group");
     }
-    FILE *file = open_in(proc, "self/statm");
-    if (file && fscanf(file, "%llu %*u %*u %*u %*u %llu", &space, &data) != 2)
+    if (file_peek(text, sizeof text, "%s/self/statm", proc) &&
+        sscanf(text, "%llu %*u %*u %*u %*u %llu", &space, &data) != 2)
         space = data = 0;
-    if (file)
-        fclose(file);
     look_at_limit(headroom, RLIMIT_AS, space * page_bytes, "ulimit -v");
     look_at_limit(headroom, RLIMIT_DATA, data * page_bytes, "ulimit -d");
 }

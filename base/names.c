@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@ static uint32_t *slot_of(struct names *names, const char *text, size_t length)
     /* The seed is an address, which varies from run to run: colliding names cannot be crafted. */
     uint64_t at = (uint64_t)(uintptr_t)names;
 
+    assert((names->slots & (names->slots - 1)) == 0 && names->count < names->slots);
     for (size_t i = 0; i < length; i++)
         at = random_hash(at, (uint8_t)text[i], length);
     for (;; at++) {

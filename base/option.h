@@ -75,8 +75,8 @@ int option_set(const struct option_spec *table, void *settings, const char *name
 int option_set_list(const struct option_spec *table, void *settings, const char *list,
                     const char *where);
 
-/* Find a row by its long name or alias. NULL if unknown. */
-const struct option_spec *option_find(const struct option_spec *table, const char *name);
+const struct option_spec *option_find(const struct option_spec *table,
+                                      const char *name); /* or alias */
 
 /* Offer the names of a table as what a mistyped option may have meant. */
 struct nearest;
@@ -86,7 +86,6 @@ void option_offer(const struct option_spec *table, struct nearest *nearest);
 const char *option_text(const struct option_spec *row, const void *settings, char *text,
                         size_t text_bytes);
 
-/* Free the text values of a settings struct. */
 void option_release(const struct option_spec *table, void *settings);
 
 /* Parse numbers with units. Return 0, or -EINVAL with a reason. */

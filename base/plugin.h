@@ -34,7 +34,7 @@ struct plugin_choice {
     char *text;     /* as the user wrote it */
 };
 
-/* Find by name. Returns NULL, without a reason, if unknown. */
+/* NULL without a reason if unknown. */
 const struct plugin *plugin_find(const struct plugin *const *registry, const char *name);
 
 /* Return the registry's only idle member. */
@@ -46,7 +46,6 @@ int plugin_choose(const char *family, const struct plugin *const *registry, cons
                   struct plugin_choice *choice);
 void plugin_release(struct plugin_choice *choice);
 
-/* Call plugin->usable(), if any. */
 int plugin_usable(const struct plugin *plugin);
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/stall.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,6 +27,7 @@ struct queue *queue_create(uint32_t capacity, size_t entry_bytes)
 {
     struct queue *queue = memory_zeroed(sizeof *queue + capacity * entry_bytes);
 
+    assert(capacity > 0);
     if (!queue)
         return NULL;
     pthread_mutex_init(&queue->lock, NULL);
@@ -103,6 +105,7 @@ int queue_push_many(struct queue *queue, const void *entries, uint32_t count)
         memcpy(queue->entries + tail * bytes, next, first * bytes);
         memcpy(queue->entries, next + first * bytes, (some - first) * bytes);
         queue->count += some;
+        assert(queue->count <= queue->capacity);
         next += some * queue->entry_bytes;
         count -= some;
         pushed += some;
@@ -138,6 +141,7 @@ static int pop_until(struct queue *queue, void *entries, uint32_t max, uint64_t 
         memcpy((char *)entries + first * bytes, queue->entries, (some - first) * bytes);
         queue->head = some < queue->capacity - queue->head ? queue->head + some : some - first;
         queue->count -= some;
+        assert(queue->head < queue->capacity);
         popped = (int)some;
         if (popped > 0 && queue->push.waiters > 0)
             pthread_cond_broadcast(&queue->not_full);

@@ -36,8 +36,7 @@ double random_normal(struct random *random);                  /* standard normal
  * parts of one sequence. `first` is even. */
 void random_normals(uint64_t seed, uint64_t first, uint64_t count, double deviation, float *values);
 
-/* Fisher-Yates, in place. */
-void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count);
+void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count); /* in place */
 
 enum { PERMUTATION_ROUNDS = 6, PERMUTATION_TABLE = 256 };
 

@@ -7,6 +7,7 @@
 #ifndef IOBENCH_BASE_STALL_H
 #define IOBENCH_BASE_STALL_H
 
+#include <assert.h>
 #include <stdint.h>
 
 struct stall {
@@ -22,6 +23,7 @@ static inline void stall_begin(struct stall *stall, uint64_t now_ns)
 
 static inline void stall_end(struct stall *stall, uint64_t now_ns)
 {
+    assert(stall->waiters > 0);
     stall->sum_ns += now_ns;
     stall->waiters--;
 }

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -176,6 +177,7 @@ double student_p(double t, size_t freedom)
     const size_t first = freedom % 2 ? 1 : 0; /* the power of the cosine in the first term */
     double term = first ? cosine : 1, sum = 0;
 
+    assert(freedom >= 1);
     if (isnan(t))
         return NAN;
     for (size_t power = first; power + 2 <= freedom; power += 2) {
@@ -231,6 +233,7 @@ struct paired paired_test(const double *a, const double *b, size_t count, size_t
     double *logs = memory_array(count < PAIRED_MAX ? count + 1 : PAIRED_MAX, sizeof *logs);
     double mean = 0, squares = 0;
 
+    assert(turns >= 1);
     if (!logs) /* nothing is known */
         return paired;
     /* A pair's logarithm, the mean of those of its turns without the lowest and highest quarter,
@@ -280,6 +283,8 @@ void paired_holm(double *p, size_t count)
 {
     double least = 0;
     bool done[PAIRED_HOLM_MAX] = {false};
+
+    assert(count <= PAIRED_HOLM_MAX);
 
     for (size_t left = count; left > 0; left--) {
         size_t next = count;

@@ -32,8 +32,7 @@ struct stats_summary stats_summarise_until(const double *values, size_t count);
 #define STATS_UNTIL 0.98
 enum { STATS_UNTIL_FIRST = 5 };
 
-/* Sort in ascending order. */
-void stats_sort(double *values, size_t count);
+void stats_sort(double *values, size_t count); /* ascending */
 
 /* Return half the interval's width as a share of the median; NAN if there is none. */
 double stats_half_width(const struct stats_summary *summary);

@@ -10,7 +10,7 @@
 
 enum { ROOM_LEAST = 4096 };
 
-static ssize_t append(void *cookie, const char *bytes, size_t count)
+static ssize_t append_text(void *cookie, const char *bytes, size_t count)
 {
     struct text_stream *stream = cookie;
 
@@ -31,7 +31,7 @@ static ssize_t append(void *cookie, const char *bytes, size_t count)
 int text_stream_open(struct text_stream *stream)
 {
     *stream = (struct text_stream){0};
-    stream->stream = fopencookie(stream, "w", (cookie_io_functions_t){.write = append});
+    stream->stream = fopencookie(stream, "w", (cookie_io_functions_t){.write = append_text});
     return stream->stream ? 0 : fail(ENOMEM, "out of memory for a text");
 }
 

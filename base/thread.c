@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -48,13 +47,14 @@ int thread_join(struct thread *thread)
 
 int thread_join_next(struct thread *thread, int first)
 {
-    char reason[FAIL_REASON_BYTES];
+    const bool keeps = first && first != -ECANCELED;
 
-    snprintf(reason, sizeof reason, "%s", fail_reason());
-    int code = thread_join(thread);
-    if (first == 0 || (first == -ECANCELED && code))
-        return code;
-    return fail(first, "%s", reason);
+    if (keeps)
+        fail_hold();
+    const int code = thread_join(thread);
+    if (keeps)
+        fail_release();
+    return keeps || code == 0 ? first : code;
 }
 
 void thread_condition_init(pthread_cond_t *condition)

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,7 @@ struct trace_ring *trace_ring(struct trace *trace, uint32_t index, const char *t
 {
     if (!trace)
         return NULL;
+    assert(index < trace->ring_count);
     snprintf(trace->rings[index].thread, sizeof trace->rings[index].thread, "%s", thread);
     return &trace->rings[index];
 }

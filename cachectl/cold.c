@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void append(char *text, size_t bytes, const char *format, ...)
+static void append_note(char *text, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Append to text; truncates. */
-static void append(char *text, size_t bytes, const char *format, ...)
+static void append_note(char *text, size_t bytes, const char *format, ...)
 {
     size_t used = strlen(text);
     va_list arguments;
@@ -41,13 +41,13 @@ static int drop(const struct cold_request *request, struct cold_result *result)
     }
     result->dropped = code == 0;
     if (code == 0)
-        append(result->method, sizeof result->method, "%s; ", how);
+        append_note(result->method, sizeof result->method, "%s; ", how);
     return code;
 }
 
 /* 2: measure. Pages that survive a drop may be dirty, or uncommitted on a server: syncfs(2) helps.
  */
-static int look(const struct cold_request *request, struct cold_result *result)
+static int measure_cold(const struct cold_request *request, struct cold_result *result)
 {
     struct holder holders[RESIDENCY_WORST] = {0};
     struct residency_total total = {0};
@@ -76,10 +76,11 @@ static int look(const struct cold_request *request, struct cold_result *result)
     result->resident_bytes = total.resident_bytes;
     result->data_bytes = total.data_bytes;
     result->unverified_count = total.unverified_count;
-    append(result->method, sizeof result->method, "%s",
-           total.methods ? residency_method_text(total.methods) : "not examined");
+    append_note(result->method, sizeof result->method, "%s",
+                total.methods ? residency_method_text(total.methods) : "not examined");
     if (total.reason[0] && result->label != RESIDENCY_COLD)
-        append(reason, room, "%s%s", total.reason, total.unverified_count > 1 ? " (and more)" : "");
+        append_note(reason, room, "%s%s", total.reason,
+                    total.unverified_count > 1 ? " (and more)" : "");
     if (result->label != RESIDENCY_WARM || !result->dropped || total.in_memory)
         return 0;
     /* Name the most resident files, and who holds them after a drop. */
@@ -91,12 +92,13 @@ static int look(const struct cold_request *request, struct cold_result *result)
     outside_find_holders(holders, count);
     for (size_t i = 0; i < count; i++) {
         const struct residency_named *file = &total.worst[i];
-        append(reason, room, "%s%s of %s resident", reason[0] ? "; " : "",
-               bytes_text(file->resident_bytes, size, sizeof size), file->path);
+        append_note(reason, room, "%s%s of %s resident", reason[0] ? "; " : "",
+                    bytes_text(file->resident_bytes, size, sizeof size), file->path);
         if (holders[i].pid)
-            append(reason, room, ", mapped by process %d (%s)", holders[i].pid, holders[i].command);
+            append_note(reason, room, ", mapped by process %d (%s)", holders[i].pid,
+                        holders[i].command);
         else if (file->dirty_bytes)
-            append(reason, room, ", being written");
+            append_note(reason, room, ", being written");
     }
     return 0;
 }
@@ -110,7 +112,7 @@ int cold_make(const struct cold_request *request, struct cold_result *result)
     int code = request->drop && !request->is_dropped ? drop(request, result) : 0;
     result->drop_ns = clock_now_ns() - start_ns;
     if (code == 0)
-        code = look(request, result);
+        code = measure_cold(request, result);
     if (code == 0 && result->system_wide) /* 3: drop what the measurement loaded */
         code = drop_system(request->helpers, request->timeout_ns, request->observer, &how);
     if (code && result->label != RESIDENCY_WARM)

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/workers.h"
 
+#include <assert.h>
 #include <errno.h>
 
 enum { FILES_A_THREAD = 64 }; /* fewer files are not worth a thread */
@@ -43,6 +44,7 @@ static int work(void *context, struct workers *workers, uint64_t number)
     const struct each_file_task *task = all->task;
     int code = 0;
 
+    assert(number < EACH_FILE_THREADS);
     (void)workers;
     for (size_t i = number; i < task->count && code >= 0 && !flag_get(&all->stop);
          i += all->worker_count) {

@@ -18,8 +18,7 @@ enum { WARM_BYTES = 1 << 20, SYNCED_MOUNTS = 16 };
 
 struct file_work {
     const char *const *paths;
-    int (*handle)(struct file_work *work, unsigned worker, int fd, const char *path);
-    bool sync_mounts;
+    bool warms, sync_mounts; /* reads the files; else evicts them */
     pthread_mutex_t lock;
     uint64_t synced[SYNCED_MOUNTS];
     unsigned synced_count;
@@ -27,53 +26,42 @@ struct file_work {
     struct evict_figures figures[EACH_FILE_THREADS];
 };
 
-/* Once per mount; the other workers wait for it. */
-static void sync_mount(struct file_work *work, int fd)
+static int handle_file(struct file_work *work, unsigned worker, int fd, const char *path)
 {
     struct stat status;
     unsigned i = 0;
+    ssize_t got;
 
-    if (fstat(fd, &status))
-        return;
-    pthread_mutex_lock(&work->lock);
-    while (i < work->synced_count && work->synced[i] != status.st_dev)
-        i++;
-    if (i == work->synced_count) {
-        syncfs(fd);
-        if (i < SYNCED_MOUNTS)
-            work->synced[work->synced_count++] = status.st_dev;
+    if (work->warms) {
+        if (!work->buffers[worker])
+            work->buffers[worker] = memory_array(WARM_BYTES, 1);
+        if (!work->buffers[worker])
+            return -ENOMEM;
+        posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+        for (off_t at = 0; (got = pread(fd, work->buffers[worker], WARM_BYTES, at)) != 0; at += got)
+            if (got < 0)
+                return fail(errno, "%s: offset %lld: cannot read: %s", path, (long long)at,
+                            fail_errno_text(errno));
+        return 0;
     }
-    pthread_mutex_unlock(&work->lock);
-}
-
-/* Pages that cannot be written back stay resident, and are measured as such. */
-static int evict_one(struct file_work *work, unsigned worker, int fd, const char *path)
-{
-    (void)worker;
-    if (work->sync_mounts)
-        sync_mount(work, fd);
-    else
+    /* Pages that cannot be written back stay resident, and are measured as such. */
+    if (!work->sync_mounts) {
         sync_file_range(fd, 0, 0,
                         SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
                             SYNC_FILE_RANGE_WAIT_AFTER);
+    } else if (fstat(fd, &status) == 0) { /* once per mount; the other workers wait for it */
+        pthread_mutex_lock(&work->lock);
+        while (i < work->synced_count && work->synced[i] != status.st_dev)
+            i++;
+        if (i == work->synced_count) {
+            syncfs(fd);
+            if (i < SYNCED_MOUNTS)
+                work->synced[work->synced_count++] = status.st_dev;
+        }
+        pthread_mutex_unlock(&work->lock);
+    }
     int code = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
     return code ? fail(code, "%s: cannot evict: %s", path, fail_errno_text(code)) : 0;
-}
-
-static int warm_one(struct file_work *work, unsigned worker, int fd, const char *path)
-{
-    ssize_t got;
-
-    if (!work->buffers[worker])
-        work->buffers[worker] = memory_array(WARM_BYTES, 1);
-    if (!work->buffers[worker])
-        return -ENOMEM;
-    posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-    for (off_t at = 0; (got = pread(fd, work->buffers[worker], WARM_BYTES, at)) != 0; at += got)
-        if (got < 0)
-            return fail(errno, "%s: offset %lld: cannot read: %s", path, (long long)at,
-                        fail_errno_text(errno));
-    return 0;
 }
 
 static int each(void *context, unsigned worker, size_t file)
@@ -85,7 +73,7 @@ static int each(void *context, unsigned worker, size_t file)
     int fd = residency_open(path, &bytes), code = fd < 0 ? fd : 0;
 
     if (code == 0) {
-        code = work->handle(work, worker, fd, path);
+        code = handle_file(work, worker, fd, path);
         close(fd);
     }
     figures->file_count++;
@@ -98,10 +86,10 @@ static int each(void *context, unsigned worker, size_t file)
     return code == -ENOMEM ? code : 0;
 }
 
-static int carry_out(struct file_work *work, const char *doing, size_t count, uint64_t timeout_ns,
-                     const struct cache_observer *observer, struct evict_figures *figures)
+static int handle_files(struct file_work *work, size_t count, uint64_t timeout_ns,
+                        const struct cache_observer *observer, struct evict_figures *figures)
 {
-    const struct each_file_task task = {.doing = doing,
+    const struct each_file_task task = {.doing = work->warms ? "reading files" : "evicting files",
                                         .count = count,
                                         .each = each,
                                         .context = work,
@@ -127,15 +115,15 @@ static int carry_out(struct file_work *work, const char *doing, size_t count, ui
 int evict_files(const char *const *paths, size_t count, bool sync_mounts, uint64_t timeout_ns,
                 const struct cache_observer *observer, struct evict_figures *figures)
 {
-    struct file_work work = {.paths = paths, .handle = evict_one, .sync_mounts = sync_mounts};
+    struct file_work work = {.paths = paths, .sync_mounts = sync_mounts};
 
-    return carry_out(&work, "evicting files", count, timeout_ns, observer, figures);
+    return handle_files(&work, count, timeout_ns, observer, figures);
 }
 
 int warm_files(const char *const *paths, size_t count, uint64_t timeout_ns,
                const struct cache_observer *observer, struct evict_figures *figures)
 {
-    struct file_work work = {.paths = paths, .handle = warm_one};
+    struct file_work work = {.paths = paths, .warms = true};
 
-    return carry_out(&work, "reading files", count, timeout_ns, observer, figures);
+    return handle_files(&work, count, timeout_ns, observer, figures);
 }

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	cachectl/beneath.c cachectl/beneath.h \
 	cachectl/cold.c cachectl/cold.h \
 	cachectl/each_file.c cachectl/each_file.h \
 	cachectl/drop.c cachectl/drop.h \

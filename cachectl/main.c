@@ -14,7 +14,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "base/startup.h"
-#include "cachectl/beneath.h"
+#include "cachectl/residency.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
 #include "telemetry/counters.h"
@@ -144,12 +144,12 @@ static bool count_disk_reads(struct device_list *list, const char *const *paths,
         return false;
     for (uint32_t i = before; i < list->count; i++) {
         const struct device *device = &list->devices[i];
-        if (procfile_peek(text, sizeof text, "%s/dev/block/%u:%u/queue/iostats", sys,
-                          device->device_major, device->device_minor) &&
+        if (file_peek(text, sizeof text, "%s/dev/block/%u:%u/queue/iostats", sys,
+                      device->device_major, device->device_minor) &&
             text[0] == '0')
             return false;
-        if (!procfile_peek(text, sizeof text, "%s/dev/block/%u:%u/stat", sys, device->device_major,
-                           device->device_minor) ||
+        if (!file_peek(text, sizeof text, "%s/dev/block/%u:%u/stat", sys, device->device_major,
+                       device->device_minor) ||
             !disk_parse_stat(text_of_string(text), &counters))
             return false;
         *bytes += counters.read_sectors * DISK_SECTOR_BYTES;
@@ -221,7 +221,7 @@ static int complain(void)
 
 /* ---- rows ---- */
 
-static void print_row(const char *path, const struct residency_total *total, bool count)
+static void print_total(const char *path, const struct residency_total *total, bool count)
 {
     char resident[32], size[32], percent[32], files[40] = "";
 
@@ -291,7 +291,7 @@ static int look(struct call *call, const char *path, const char *const *paths, s
                 (json_int_t)total.unverified_count, "method", residency_method_text(total.methods),
                 "reason", total.reason[0] ? json_text(total.reason) : NULL));
     } else {
-        print_row(path, &total, total.file_count != 1);
+        print_total(path, &total, total.file_count != 1);
     }
     sum->file_count += total.file_count;
     sum->unverified_count += total.unverified_count;
@@ -413,7 +413,7 @@ static int run_command(struct call *call, const struct cachectl_command *command
             failed = complain() != EXIT_OK;
         free(text);
     } else if (call->count > 1 || call->settings.files) {
-        print_row("total", &call->sum, true);
+        print_total("total", &call->sum, true);
     }
     fflush(stdout);
     if (escape_output_error()) {

@@ -12,7 +12,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -118,8 +117,8 @@ void outside_use(int socket, const char *const *commands, size_t count)
 }
 
 /* task: polled meanwhile; NULL: just wait. */
-static int ask(const struct outside_request *request, const struct child_task *task,
-               struct answer *answer)
+static int ask_child(const struct outside_request *request, const struct child_task *task,
+                     struct answer *answer)
 {
     static const struct outside_request stop = {.kind = STOP};
     struct pollfd other = {.fd = outside.socket, .events = POLLIN};
@@ -153,7 +152,7 @@ void outside_find_holders(struct holder *holders, size_t count)
         request.files[i].device = holders[i].device;
         snprintf(request.files[i].path, PATH_END_BYTES, "%s", holders[i].path);
     }
-    if (ask(&request, NULL, &answer))
+    if (ask_child(&request, NULL, &answer))
         return;
     for (size_t i = 0; i < count; i++) {
         holders[i].pid = answer.holders[i].pid;
@@ -173,7 +172,7 @@ int outside_run(const char *command, const struct child_task *task, struct child
         request.count++;
     if (request.count == outside.count)
         return fail(EPERM, "'%s' was not registered before the sandbox was entered", command);
-    int code = ask(&request, task, &answer);
+    int code = ask_child(&request, task, &answer);
     if (code == 0)
         *result = answer.result;
     if (task->text)

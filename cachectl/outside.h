@@ -12,7 +12,6 @@
 
 #include "base/child.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

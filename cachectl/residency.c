@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -184,6 +185,7 @@ static bool next_part(const struct subject *subject, struct range_place *at, str
                            (uint64_t)subject->status.st_blocks * 512 < subject->bytes;
 
     for (; at->range < subject->range_count; at->range++) {
+        assert(subject->ranges);
         const struct range *range = &subject->ranges[at->range];
         uint64_t start = at->offset > range->offset ? at->offset : range->offset;
         uint64_t end = range->offset + range->bytes;
@@ -266,8 +268,8 @@ static int ask_mincore(const struct subject *subject, uint64_t page_bytes, uint6
 }
 
 /* Ask all probes. Returns whether one of them sees a page. */
-static bool ask(const struct residency_probe *probe, const struct subject *subject,
-                struct answers *answers)
+static bool ask_probes(const struct residency_probe *probe, const struct subject *subject,
+                       struct answers *answers)
 {
     struct cachestat_answer answer;
 
@@ -300,7 +302,7 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
     whole.range_count = 1;
     if (!next_part(&whole, &(struct range_place){0}, &data))
         return;
-    bool is_seen = ask(probe, &whole, &answers);
+    bool is_seen = ask_probes(probe, &whole, &answers);
     looked = (struct range){bytes_align_down(data.offset, page), page};
     if (!is_seen) {
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_RANDOM); /* one page, no read-ahead */
@@ -309,7 +311,7 @@ static void learn(const struct residency_probe *probe, const struct subject *sub
                 posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
             if (pread(subject->fd, &byte, 1, (off_t)data.offset) != 1)
                 return;
-            is_seen = ask(probe, &whole, &answers);
+            is_seen = ask_probes(probe, &whole, &answers);
         }
         posix_fadvise(subject->fd, 0, 0, POSIX_FADV_DONTNEED);
     }
@@ -533,4 +535,52 @@ int residency_files(struct residency_probe *probe, const char *const *paths, siz
                     struct residency_total *total)
 {
     return residency_parts(probe, paths, count, NULL, timeout_ns, observer, total);
+}
+
+void beneath_look(const struct device_list *devices, uint64_t set_bytes, struct beneath *beneath)
+{
+    struct residency_probe *probe = devices->backing_count ? residency_probe_create() : NULL;
+    char size[32];
+
+    *beneath = (struct beneath){.state = RESIDENCY_COLD};
+    for (uint32_t i = 0; i < devices->backing_count && beneath->state == RESIDENCY_COLD; i++) {
+        struct residency found = {.state = RESIDENCY_UNVERIFIED};
+        const char *path = devices->backing[i];
+        if (probe)
+            residency_file(probe, path, &found);
+        if (found.state == RESIDENCY_UNVERIFIED) {
+            beneath->state = RESIDENCY_UNVERIFIED;
+            snprintf(beneath->reason, sizeof beneath->reason, "loop device on %.200s: %.150s", path,
+                     found.reason[0] ? found.reason : "no memory to look at it");
+        } else if (found.resident_bytes > set_bytes / 100) {
+            beneath->state = RESIDENCY_WARM;
+            beneath->resident_bytes =
+                found.resident_bytes < set_bytes ? found.resident_bytes : set_bytes;
+            snprintf(beneath->reason, sizeof beneath->reason,
+                     "loop device on %.200s, of which %s are in memory%s%.100s", path,
+                     bytes_text(found.resident_bytes, size, sizeof size),
+                     found.reason[0] ? ": " : "", found.reason);
+        }
+    }
+    residency_probe_destroy(probe);
+    if (beneath->state == RESIDENCY_COLD && devices->memory[0]) {
+        beneath->state = RESIDENCY_WARM;
+        beneath->resident_bytes = set_bytes;
+        snprintf(beneath->reason, sizeof beneath->reason, "on %s, which can never be cold",
+                 devices->memory);
+    }
+}
+
+void beneath_look_at(const char *const *paths, size_t count, uint64_t set_bytes,
+                     struct beneath *beneath)
+{
+    struct device_list *devices = memory_zeroed(sizeof *devices);
+
+    if (devices)
+        devices_of_paths(&telemetry_roots_usual, paths, count, devices);
+    if (devices)
+        beneath_look(devices, set_bytes, beneath);
+    else
+        *beneath = (struct beneath){.state = RESIDENCY_UNVERIFIED, .reason = "out of memory"};
+    free(devices);
 }

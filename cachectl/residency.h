@@ -15,6 +15,7 @@
 #define IOBENCH_CACHECTL_RESIDENCY_H
 
 #include "cachectl/each_file.h"
+#include "telemetry/devices.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -102,5 +103,22 @@ residency_method_text(unsigned methods); /* "cachestat", "mincore", "cachestat a
 /* Open a regular file or block device for measuring; never blocks on a FIFO. Returns a descriptor,
  * or a negative errno with a reason. */
 int residency_open(const char *path, uint64_t *bytes);
+
+/* Caches beneath the file system of a set of files. A loop device reads its file through the page
+ * cache of the file system below: a second cache. A disk in memory can never be cold. Any thread.
+ */
+struct beneath {
+    enum residency_state state;
+    uint64_t resident_bytes; /* of those of the set, at most; all if it is in memory */
+    char reason[400];        /* "" if cold */
+};
+
+/* devices: beneath the files, whose pages are cold. set_bytes: of the files; of a loop device's
+ * file up to 1% of that may be resident, which looking at the set has read. */
+void beneath_look(const struct device_list *devices, uint64_t set_bytes, struct beneath *beneath);
+
+/* The same for files by name, of one set. */
+void beneath_look_at(const char *const *paths, size_t count, uint64_t set_bytes,
+                     struct beneath *beneath);
 
 #endif

@@ -13,10 +13,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static void settle(struct server_result *result, enum server_state state, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+static void set_verdict(struct server_result *result, enum server_state state, const char *format,
+                        ...) __attribute__((format(printf, 3, 4)));
 
-static void settle(struct server_result *result, enum server_state state, const char *format, ...)
+static void set_verdict(struct server_result *result, enum server_state state, const char *format,
+                        ...)
 {
     va_list arguments;
 
@@ -27,8 +28,8 @@ static void settle(struct server_result *result, enum server_state state, const 
 }
 
 /* text: CHILD_TEXT_BYTES for its output, or NULL. Returns 0 if it exited with status 0. */
-static int run(const struct server_request *request, const char *command, const char *doing,
-               const char *name, struct server_call *call, char *text)
+static int call_server(const struct server_request *request, const char *command, const char *doing,
+                       const char *name, struct server_call *call, char *text)
 {
     const uint64_t start_ns = clock_now_ns();
     struct cache_step step = {request->observer, doing, start_ns};
@@ -49,12 +50,12 @@ static int run(const struct server_request *request, const char *command, const 
                         : 0;
 }
 
-static int look(const struct server_request *request, struct server_result *result,
-                struct server_look *look)
+static int ask_server(const struct server_request *request, struct server_result *result,
+                      struct server_look *look)
 {
     char text[CHILD_TEXT_BYTES];
-    int code =
-        run(request, request->check_command, "asking the server", "check", &result->check, text);
+    int code = call_server(request, request->check_command, "asking the server", "check",
+                           &result->check, text);
 
     return code ? code : server_parse(text, look);
 }
@@ -70,19 +71,19 @@ void server_make_cold(const struct server_request *request, struct server_result
     *result = (struct server_result){.state = SERVER_NONE};
     if (!request->where && !drops && !checks)
         return;
-    settle(result, SERVER_UNVERIFIED,
-           "%s%sserver cache contents unknown%s; verify them with --server-check-cmd 'ssh "
-           "SERVER cachectl status --json PATH'",
-           request->where ? request->where : "", request->where ? ": " : "",
-           drops ? ", though its caches were to be dropped" : "");
+    set_verdict(result, SERVER_UNVERIFIED,
+                "%s%sserver cache contents unknown%s; verify them with --server-check-cmd 'ssh "
+                "SERVER cachectl status --json PATH'",
+                request->where ? request->where : "", request->where ? ": " : "",
+                drops ? ", though its caches were to be dropped" : "");
     if (drops && checks) {
-        code = look(request, result, &result->before);
+        code = ask_server(request, result, &result->before);
         result->looked_before = code == 0;
     }
     if (drops && code == 0)
-        code = run(request, request->drop_command, dropping, "drop", &result->drop, NULL);
+        code = call_server(request, request->drop_command, dropping, "drop", &result->drop, NULL);
     if (checks && code == 0) {
-        code = look(request, result, &result->start);
+        code = ask_server(request, result, &result->start);
         result->looked = code == 0;
     }
     if (result->looked) {
@@ -90,22 +91,24 @@ void server_make_cold(const struct server_request *request, struct server_result
         char some[32], set[32];
         bytes_text(request->set_bytes, set, sizeof set);
         if (now->resident_known && now->total_bytes < request->set_bytes)
-            settle(result, SERVER_UNVERIFIED,
-                   "the server check covers %s, the data set has %s: check the set's files",
-                   bytes_text(now->total_bytes, some, sizeof some), set);
+            set_verdict(result, SERVER_UNVERIFIED,
+                        "the server check covers %s, the data set has %s: check the set's files",
+                        bytes_text(now->total_bytes, some, sizeof some), set);
         else if (!now->resident_known)
-            settle(result, SERVER_UNVERIFIED, "the server does not report its resident bytes%s%s",
-                   now->reason[0] ? ": " : "", now->reason);
+            set_verdict(result, SERVER_UNVERIFIED,
+                        "the server does not report its resident bytes%s%s",
+                        now->reason[0] ? ": " : "", now->reason);
         else if (100.0 * (double)now->resident_bytes > RESIDENCY_COLD_PERCENT * (double)read)
-            settle(result, SERVER_WARM, "%s of %s is in the server's memory before the run%s",
-                   bytes_text(now->resident_bytes, some, sizeof some), set, dropped);
+            set_verdict(result, SERVER_WARM, "%s of %s is in the server's memory before the run%s",
+                        bytes_text(now->resident_bytes, some, sizeof some), set, dropped);
         else
-            settle(result, SERVER_COLD, "%s", "");
+            set_verdict(result, SERVER_COLD, "%s", "");
         if (drops) /* the check opened the files there */
-            code = run(request, request->drop_command, dropping, "drop", &result->drop, NULL);
+            code =
+                call_server(request, request->drop_command, dropping, "drop", &result->drop, NULL);
     }
     if (code)
-        settle(result, SERVER_UNVERIFIED, "%s", fail_reason());
+        set_verdict(result, SERVER_UNVERIFIED, "%s", fail_reason());
 }
 
 void server_look_after(const struct server_request *request, struct server_result *result)
@@ -114,11 +117,11 @@ void server_look_after(const struct server_request *request, struct server_resul
 
     if (!result->looked || !result->start.disk_known)
         return;
-    int code = look(request, result, &now);
+    int code = ask_server(request, result, &now);
     if (code == 0 && (!now.disk_known || now.disk_read_bytes < result->start.disk_read_bytes))
         code = fail(EPROTO, "the server check: disk_read_bytes decreased or is no longer reported");
     if (code) {
-        settle(result, SERVER_UNVERIFIED, "after the run: %s", fail_reason());
+        set_verdict(result, SERVER_UNVERIFIED, "after the run: %s", fail_reason());
         return;
     }
     result->disk_known = true;

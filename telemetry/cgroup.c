@@ -7,7 +7,6 @@
 #include "telemetry/plugins.h"
 
 #include <errno.h>
-#include <string.h>
 
 /* Skip "8:16 " if the line is about that device. */
 static bool is_device(struct text *line, unsigned device_major, unsigned device_minor)

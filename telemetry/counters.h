@@ -106,8 +106,7 @@ struct nfs_counters {
     uint64_t sends, receives, bad_ids;
 };
 
-/* Is this the type of an NFS mount ("nfs", "nfs4")? */
-bool nfs_is_type(const char *type);
+bool nfs_is_type(const char *type); /* "nfs", "nfs4" */
 
 /* Parse the counters of the mount at a mount point (unescaped). Of several mounts at one point take
  * the last, which hides the others. Returns false if there is no such NFS mount. */

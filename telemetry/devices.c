@@ -25,10 +25,10 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
                            struct device_list *list);
 
 /* Keep only the first note. */
-static void note(char text[ELSEWHERE_BYTES], const char *format, ...)
+static void note_once(char text[ELSEWHERE_BYTES], const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void note(char text[ELSEWHERE_BYTES], const char *format, ...)
+static void note_once(char text[ELSEWHERE_BYTES], const char *format, ...)
 {
     va_list arguments;
 
@@ -46,7 +46,7 @@ static bool may_visit(struct device_list *list, unsigned depth)
         return true;
     }
     list->cut_off = true;
-    note(list->elsewhere, "too many layers to search");
+    note_once(list->elsewhere, "too many layers to search");
     return false;
 }
 
@@ -55,7 +55,7 @@ static bool read_number(const char *folder, const char *file, unsigned *device_m
 {
     char text[64];
 
-    return procfile_peek(text, sizeof text, "%s/%s", folder, file) &&
+    return file_peek(text, sizeof text, "%s/%s", folder, file) &&
            sscanf(text, "%u:%u", device_major, device_minor) == 2;
 }
 
@@ -92,7 +92,7 @@ static bool is_fabric(const char *folder, const char *controller)
 {
     char transport[16];
 
-    return procfile_peek(transport, sizeof transport, "%s/%s/transport", folder, controller) &&
+    return file_peek(transport, sizeof transport, "%s/%s/transport", folder, controller) &&
            strncmp(transport, "pcie", 4) != 0;
 }
 
@@ -126,7 +126,7 @@ static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
         folder_names_release(&names);
     }
     if (is_remote)
-        note(list->elsewhere, "%.40s, a network disk", name);
+        note_once(list->elsewhere, "%.40s, a network disk", name);
     for (size_t i = 0; i < sizeof in_memory / sizeof in_memory[0]; i++) {
         const size_t bytes = strlen(in_memory[i]);
         is_memory |=
@@ -134,7 +134,7 @@ static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
     }
     if (is_memory) {
         list->memory_ends++;
-        note(list->memory, "%.40s, a disk in memory", name);
+        note_once(list->memory, "%.40s, a disk in memory", name);
         return;
     }
     list->device_ends++;
@@ -144,7 +144,7 @@ static void add_leaf(const struct telemetry_roots *roots, unsigned device_major,
             return;
     if (list->count == DEVICES_MAX) {
         list->cut_off = true;
-        note(list->elsewhere, "more than %d devices", DEVICES_MAX);
+        note_once(list->elsewhere, "more than %d devices", DEVICES_MAX);
         return;
     }
     struct device *device = &list->devices[list->count++];
@@ -178,8 +178,8 @@ void devices_of_device(const struct telemetry_roots *roots, unsigned device_majo
         }
         return;
     }
-    if (procfile_peek(backing, sizeof backing, "%s/loop/backing_file", folder)) {
-        if (!procfile_peek(direct, sizeof direct, "%s/loop/dio", folder) || direct[0] != '1') {
+    if (file_peek(backing, sizeof backing, "%s/loop/backing_file", folder)) {
+        if (!file_peek(direct, sizeof direct, "%s/loop/dio", folder) || direct[0] != '1') {
             uint32_t i = 0;
             while (i < list->backing_count && strcmp(list->backing[i], backing) != 0)
                 i++;
@@ -250,7 +250,7 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
     if (!may_visit(list, depth))
         return;
     if (stat(path, &status)) {
-        note(list->elsewhere, "%.120s, not visible from here", path);
+        note_once(list->elsewhere, "%.120s, not visible from here", path);
         return;
     }
     dev_t number = S_ISBLK(status.st_mode) ? status.st_rdev : status.st_dev;
@@ -261,14 +261,14 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
         return;
     }
     if (mount_of_path(roots, path, &mount)) {
-        note(list->elsewhere, "%.120s, whose mount is unknown", path);
+        note_once(list->elsewhere, "%.120s, whose mount is unknown", path);
         return;
     }
     if (strcmp(mount.type, "overlay") == 0)
         leaves_of_overlay(roots, &mount, depth, list); /* each folder has its own devices */
     else if (strcmp(mount.type, "btrfs") != 0 || !leaves_of_btrfs(roots, &mount, depth, list))
-        note(mount_is_memory(&mount) ? list->memory : list->elsewhere, "%s at %.100s", mount.type,
-             mount.point);
+        note_once(mount_is_memory(&mount) ? list->memory : list->elsewhere, "%s at %.100s",
+                  mount.type, mount.point);
     list->memory_ends += mount_is_memory(&mount);
 }
 

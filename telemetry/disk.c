@@ -64,10 +64,9 @@ static int disk_open(void *state, const void *settings, const struct probe_site 
     for (uint32_t i = 0; i < disk->devices.count && code == 0; i++) {
         const struct device *device = &disk->devices.devices[i];
         char iostats[8];
-        disk->counts[i] =
-            !procfile_peek(iostats, sizeof iostats, "%s/dev/block/%u:%u/queue/iostats", sys,
-                           device->device_major, device->device_minor) ||
-            iostats[0] != '0';
+        disk->counts[i] = !file_peek(iostats, sizeof iostats, "%s/dev/block/%u:%u/queue/iostats",
+                                     sys, device->device_major, device->device_minor) ||
+                          iostats[0] != '0';
         if (disk->counts[i])
             code = probe_add_file(traits, "%s/dev/block/%u:%u/stat", sys, device->device_major,
                                   device->device_minor);

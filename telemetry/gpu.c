@@ -124,7 +124,7 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-static int load(struct gpu_probe *gpu, const char *named)
+static int load_nvml(struct gpu_probe *gpu, const char *named)
 {
     /* The unversioned soname is for linking only, and may be a stub. */
     static const char *const places[] = {"libnvidia-ml.so.1", "/usr/lib64/libnvidia-ml.so.1",
@@ -164,7 +164,7 @@ static void gpu_close(void *state)
 static int gpu_usable(void)
 {
     struct gpu_probe gpu = {0};
-    int code = load(&gpu, NULL);
+    int code = load_nvml(&gpu, NULL);
 
     gpu_close(&gpu);
     return code;
@@ -175,7 +175,7 @@ static int gpu_open(void *state, const void *settings, const struct probe_site *
 {
     struct gpu_probe *gpu = state;
     unsigned count = 0;
-    int code = load(gpu, ((const struct gpu_settings *)settings)->library);
+    int code = load_nvml(gpu, ((const struct gpu_settings *)settings)->library);
 
     (void)site;
     if (code)

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
@@ -194,6 +195,7 @@ void guard_end(const struct guard_moment *from, struct guard_counts *sum)
         clock_sleep_ns(NAP_NS);
         pthread_mutex_lock(&watch.lock);
     }
+    assert(watch.open > 0);
     watch.open--;
     take_watched(&to);
     guard_between(from, &to, &counts);

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* ---- ports ---- */
@@ -49,13 +48,13 @@ uint32_t infiniband_list(const struct telemetry_roots *roots, struct infiniband_
             struct infiniband_port *port = &ports[count++];
             *port = (struct infiniband_port){.number = (unsigned)number};
             snprintf(port->device, sizeof port->device, "%.39s", devices.list[i]);
-            if (procfile_peek(text, sizeof text, "%s/%d/link_layer", folder, number))
+            if (file_peek(text, sizeof text, "%s/%d/link_layer", folder, number))
                 snprintf(port->link_layer, sizeof port->link_layer, "%.15s", text);
-            if (procfile_peek(text, sizeof text, "%s/%d/state", folder, number))
+            if (file_peek(text, sizeof text, "%s/%d/state", folder, number))
                 port->active = text_starts(text_of_string(text), "4:");
-            if (procfile_peek(text, sizeof text, "%s/%d/rate", folder, number))
+            if (file_peek(text, sizeof text, "%s/%d/rate", folder, number))
                 port->gbit_per_s = infiniband_parse_rate(text_of_string(text));
-            if (procfile_peek(text, sizeof text, "%s/%d/gid_attrs/ndevs/0", folder, number))
+            if (file_peek(text, sizeof text, "%s/%d/gid_attrs/ndevs/0", folder, number))
                 snprintf(port->interface, sizeof port->interface, "%.31s", text);
         }
         folder_names_release(&numbers);

@@ -2,23 +2,19 @@
 libiobench_a_SOURCES += \
 	telemetry/counters.h \
 	telemetry/cgroup.c \
-	telemetry/cpu.c \
+	telemetry/proc.c \
 	telemetry/devices.c telemetry/devices.h \
 	telemetry/disk.c \
 	telemetry/gpu.c \
 	telemetry/guard.c telemetry/guard.h \
 	telemetry/infiniband.c \
 	telemetry/lustre.c \
-	telemetry/meminfo.c \
 	telemetry/monitor.c telemetry/monitor.h \
 	telemetry/mount.c telemetry/mount.h \
-	telemetry/net.c \
 	telemetry/nfs.c \
 	telemetry/provenance.c telemetry/provenance.h \
 	telemetry/plugins.h telemetry/registry.c \
-	telemetry/pressure.c \
 	telemetry/probe.c telemetry/probe.h \
-	telemetry/process.c \
 	telemetry/procfile.c telemetry/procfile.h \
 	telemetry/sampler.c telemetry/sampler.h \
 	telemetry/series.c telemetry/series.h \

@@ -7,8 +7,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* "read_bytes  COUNT samples [bytes] MINIMUM MAXIMUM SUM SUM-OF-SQUARES" */
 static void add_line(struct text line, uint64_t *count, uint64_t *bytes)

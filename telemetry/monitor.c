@@ -4,89 +4,49 @@
 #include <math.h>
 #include <string.h>
 
-#define BYTES_RATE(name, head, of, what)                                             \
-    {                                                                                \
-        .key = name, .heading = head, .unit = "MB/s", .probe = of, .quantity = what, \
-        .how = MONITOR_RATE, .factor = 1, .table_factor = 1e-6                       \
+/* From the metric's unit to the key's, from the key's to the table's. */
+#define RATE(key, heading, unit, scale, probe, quantity)                               \
+    {                                                                                  \
+        key, heading, unit, probe, NULL, quantity, NULL, MONITOR_RATE, 1, scale, false \
     }
-
-#define EACH(name, head, of, what, by)                                                        \
-    {                                                                                         \
-        .key = name, .heading = head, .unit = "ms", .probe = of, .quantity = what, .per = by, \
-        .how = MONITOR_EACH, .factor = 1, .table_factor = 1                                   \
-    }
-
-#define COUNT_RATE(name, head, of, what)                                           \
-    {                                                                              \
-        .key = name, .heading = head, .unit = "/s", .probe = of, .quantity = what, \
-        .how = MONITOR_RATE, .factor = 1, .table_factor = 1                        \
-    }
-
-#define CPU_SHARE(name, head, what)                                               \
+#define BYTES(key, heading, probe, quantity) RATE(key, heading, "MB/s", 1e-6, probe, quantity)
+#define COUNT(key, heading, probe, quantity) RATE(key, heading, "/s", 1, probe, quantity)
+#define EACH(key, heading, probe, quantity, per)                                  \
     {                                                                             \
-        .key = name, .heading = head, .unit = "%", .probe = "cpu", .part = "all", \
-        .quantity = what, .how = MONITOR_RATE, .factor = 0.1, /* from ms per s */ \
-            .table_factor = 1, .of_a_cpu = true                                   \
+        key, heading, "ms", probe, NULL, quantity, per, MONITOR_EACH, 1, 1, false \
+    }
+#define CPU(key, heading, quantity) /* from ms per s */                             \
+    {                                                                               \
+        key, heading, "%", "cpu", "all", quantity, NULL, MONITOR_RATE, 0.1, 1, true \
     }
 
 const struct monitor_figure monitor_figures[MONITOR_FIGURES] = {
-    BYTES_RATE("storage_read_bytes_per_s", "read", "disk", "read_bytes"),
-    COUNT_RATE("storage_read_count_per_s", "reads", "disk", "read_count"),
+    BYTES("storage_read_bytes_per_s", "read", "disk", "read_bytes"),
+    COUNT("storage_read_count_per_s", "reads", "disk", "read_count"),
     EACH("storage_read_ms", "a read", "disk", "read_ms", "read_count"),
-    BYTES_RATE("storage_write_bytes_per_s", "write", "disk", "write_bytes"),
-    BYTES_RATE("nfs_read_bytes_per_s", "nfs", "nfs", "server_read_bytes"),
-    COUNT_RATE("nfs_read_count_per_s", "READs", "nfs", "read_count"),
+    BYTES("storage_write_bytes_per_s", "write", "disk", "write_bytes"),
+    BYTES("nfs_read_bytes_per_s", "nfs", "nfs", "server_read_bytes"),
+    COUNT("nfs_read_count_per_s", "READs", "nfs", "read_count"),
     EACH("nfs_read_rtt_ms", "nfs rtt", "nfs", "read_rtt_ms", "read_count"),
-    COUNT_RATE("nfs_retransmission_count_per_s", "resent", "nfs", "read_retransmission_count"),
-    BYTES_RATE("lustre_read_bytes_per_s", "lustre", "lustre", "server_read_bytes"),
-    BYTES_RATE("infiniband_receive_bytes_per_s", "ib in", "infiniband", "receive_bytes"),
-    BYTES_RATE("infiniband_transmit_bytes_per_s", "ib out", "infiniband", "transmit_bytes"),
-    BYTES_RATE("net_receive_bytes_per_s", "net in", "net", "receive_bytes"),
-    BYTES_RATE("net_transmit_bytes_per_s", "net out", "net", "transmit_bytes"),
-    CPU_SHARE("cpu_user_percent", "user", "user_ms"),
-    CPU_SHARE("cpu_system_percent", "system", "system_ms"),
-    CPU_SHARE("cpu_io_wait_percent", "iowait", "io_wait_ms"),
-    {.key = "io_pressure_percent",
-     .heading = "stalled",
-     .unit = "%",
-     .probe = "pressure",
-     .part = "io",
-     .quantity = "some_us",
-     .how = MONITOR_RATE,
-     .factor = 1e-4,
-     .table_factor = 1},
-    {.key = "page_cache_bytes",
-     .heading = "cache",
-     .unit = "GB",
-     .probe = "memory",
-     .quantity = "cached_bytes",
-     .how = MONITOR_SUM,
-     .factor = 1,
-     .table_factor = 1e-9},
-    {.key = "dirty_bytes",
-     .heading = "dirty",
-     .unit = "MB",
-     .probe = "memory",
-     .quantity = "dirty_bytes",
-     .how = MONITOR_SUM,
-     .factor = 1,
-     .table_factor = 1e-6},
-    {.key = "gpu_utilization_percent",
-     .heading = "gpu",
-     .unit = "%",
-     .probe = "gpu",
-     .quantity = "utilization_percent",
-     .how = MONITOR_MEAN,
-     .factor = 1,
-     .table_factor = 1},
-    {.key = "gpu_power_watts",
-     .heading = "power",
-     .unit = "W",
-     .probe = "gpu",
-     .quantity = "power_milliwatts",
-     .how = MONITOR_SUM,
-     .factor = 1e-3,
-     .table_factor = 1},
+    COUNT("nfs_retransmission_count_per_s", "resent", "nfs", "read_retransmission_count"),
+    BYTES("lustre_read_bytes_per_s", "lustre", "lustre", "server_read_bytes"),
+    BYTES("infiniband_receive_bytes_per_s", "ib in", "infiniband", "receive_bytes"),
+    BYTES("infiniband_transmit_bytes_per_s", "ib out", "infiniband", "transmit_bytes"),
+    BYTES("net_receive_bytes_per_s", "net in", "net", "receive_bytes"),
+    BYTES("net_transmit_bytes_per_s", "net out", "net", "transmit_bytes"),
+    CPU("cpu_user_percent", "user", "user_ms"),
+    CPU("cpu_system_percent", "system", "system_ms"),
+    CPU("cpu_io_wait_percent", "iowait", "io_wait_ms"),
+    {"io_pressure_percent", "stalled", "%", "pressure", "io", "some_us", NULL, MONITOR_RATE, 1e-4,
+     1, false},
+    {"page_cache_bytes", "cache", "GB", "memory", NULL, "cached_bytes", NULL, MONITOR_SUM, 1, 1e-9,
+     false},
+    {"dirty_bytes", "dirty", "MB", "memory", NULL, "dirty_bytes", NULL, MONITOR_SUM, 1, 1e-6,
+     false},
+    {"gpu_utilization_percent", "gpu", "%", "gpu", NULL, "utilization_percent", NULL, MONITOR_MEAN,
+     1, 1, false},
+    {"gpu_power_watts", "power", "W", "gpu", NULL, "power_milliwatts", NULL, MONITOR_SUM, 1e-3, 1,
+     false},
 };
 
 static bool is_wanted(const struct metric *metric, const struct monitor_figure *figure,

@@ -30,7 +30,6 @@ enum { MONITOR_FIGURES = 21 };
 
 extern const struct monitor_figure monitor_figures[MONITOR_FIGURES];
 
-/* Return whether a probe provides the figure. */
 bool monitor_counts(const struct series *series, const struct monitor_figure *figure);
 
 /* Return the figure that counts the divisor of a MONITOR_EACH, which weights means over several
@@ -40,7 +39,6 @@ int monitor_count_of(const struct monitor_figure *figure);
 /* Over rows in (from_ns, to_ns]; NAN if unknown, as without such a probe. */
 double monitor_figure(const struct series *series, const struct monitor_figure *figure,
                       uint64_t from_ns, uint64_t to_ns);
-/* All of the table. */
 void monitor_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
                   double values[MONITOR_FIGURES]);
 

@@ -25,8 +25,7 @@ bool mount_parse(struct text line, struct mount *mount);
  * last one of equals. */
 bool mount_find(struct text mountinfo, const char *path, uint64_t id, struct mount *mount);
 
-/* Return whether it is tmpfs or similar: reads need no storage. */
-bool mount_is_memory(const struct mount *mount);
+bool mount_is_memory(const struct mount *mount); /* tmpfs and similar */
 
 /* Find the mount of any path on this machine. Returns 0, or a negative errno with a reason. */
 int mount_of_path(const struct telemetry_roots *roots, const char *path, struct mount *mount);

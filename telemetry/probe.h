@@ -103,10 +103,9 @@ int probe_add_file(struct probe_traits *traits, const char *format, ...)
 struct metric *metric_add(struct metric_list *list, const char *part, const char *quantity,
                           enum metric_kind kind, uint32_t scale);
 
-/* Add all rows of a table for one part. Returns 0 or -ENOMEM. */
 int metric_add_rows(struct metric_list *list, const char *part, const struct metric_row *rows);
 
-/* Store the numbers of a table's fields; returns the place after them. */
+/* Store the numbers of a table's fields, or none; return the place after them. */
 uint64_t *metric_put_rows(const struct metric_row *rows, const void *counters, uint64_t *values);
 uint64_t *metric_skip_rows(const struct metric_row *rows, uint64_t *values);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/procfile.h"
 
-#include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
 
@@ -69,26 +68,6 @@ int procfile_read(struct procfile *file, struct text *text)
             used--;
     *text = text_of(file->buffer, used);
     return 0;
-}
-
-bool procfile_peek(char *text, size_t text_bytes, const char *format, ...)
-{
-    char path[PATH_BYTES];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(path, sizeof path, format, arguments);
-    va_end(arguments);
-    int fd = file_open_quietly(path, O_RDONLY);
-    if (fd < 0)
-        return false;
-    ssize_t got = read(fd, text, text_bytes - 1);
-    close(fd);
-    if (got < 0)
-        return false;
-    text[got] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    return true;
 }
 
 struct text text_of(const char *bytes, size_t count)

@@ -6,6 +6,8 @@
 #ifndef IOBENCH_TELEMETRY_PROCFILE_H
 #define IOBENCH_TELEMETRY_PROCFILE_H
 
+#include "base/file.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,10 +42,6 @@ void procfile_close(struct procfile *file); /* a zeroed one is fine */
 /* Re-read; text that no longer fits is cut at a line end. Returns 0, or a negative errno without a
  * reason: -ENODEV if the device is gone. */
 int procfile_read(struct procfile *file, struct text *text);
-
-/* Read a small file into text, without its last newline. Returns false if it does not exist. */
-bool procfile_peek(char *text, size_t text_bytes, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
 
 struct text text_of(const char *bytes, size_t count);
 struct text text_of_string(const char *string);

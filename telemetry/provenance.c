@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/provenance.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -108,6 +109,7 @@ double *provenance_part(struct provenance *provenance, int part)
         &provenance->sent,   &provenance->excess,     &provenance->gradients,
     };
 
+    assert(part >= 0 && part < PROVENANCE_PARTS);
     return parts[part];
 }
 

@@ -198,7 +198,7 @@ void sampler_sample(struct sampler *sampler)
     pthread_mutex_unlock(&sampler->sampling);
 }
 
-static int run(void *argument)
+static int run_sampler(void *argument)
 {
     struct sampler *sampler = argument;
     uint64_t deadline_ns = sampler->start_ns;
@@ -253,7 +253,7 @@ int sampler_start(struct sampler *sampler)
             code =
                 thread_start(&sampler->watched[i].thread, "probe", run_slow, &sampler->watched[i]);
     if (code == 0)
-        code = thread_start(&sampler->thread, "sampler", run, sampler);
+        code = thread_start(&sampler->thread, "sampler", run_sampler, sampler);
     if (code)
         sampler_stop(sampler);
     return code;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +14,7 @@
 
 static uint64_t *row_of(const struct series *series, uint64_t row)
 {
+    assert(row < series->row_capacity);
     return series->rows + row * (1 + (uint64_t)series->metric_count);
 }
 
@@ -110,6 +112,7 @@ uint64_t series_time_ns(const struct series *series, uint64_t row)
 
 uint64_t series_value(const struct series *series, uint64_t row, uint32_t metric)
 {
+    assert(metric < series->metric_count);
     return row_of(series, row)[1 + metric];
 }
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/storage.h"
 
-#include "base/fail.h"
 #include "base/memory.h"
 #include "telemetry/counters.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,8 +97,8 @@ struct storage *storage_open(const struct telemetry_roots *roots, const char *co
     /* An absent witness is not an error: its figure is unknown. */
     for (uint32_t i = 0; i < list->count; i++) {
         char iostats[8];
-        if (procfile_peek(iostats, sizeof iostats, "%s/dev/block/%u:%u/queue/iostats", roots->sys,
-                          list->devices[i].device_major, list->devices[i].device_minor) &&
+        if (file_peek(iostats, sizeof iostats, "%s/dev/block/%u:%u/queue/iostats", roots->sys,
+                      list->devices[i].device_major, list->devices[i].device_minor) &&
             iostats[0] == '0')
             storage->uncounted = true;
         procfile_open(&storage->device_files[i], "%s/dev/block/%u:%u/stat", roots->sys,
@@ -212,7 +210,8 @@ static const struct storage_place *find_place(const struct storage *storage,
     return NULL;
 }
 
-static void tell(struct storage_share *share, bool of_node, uint64_t bytes, const char *method)
+static void set_witness(struct storage_share *share, bool of_node, uint64_t bytes,
+                        const char *method)
 {
     share->known = true;
     share->of_node = of_node;
@@ -245,16 +244,17 @@ void storage_between(const struct storage *storage, const struct storage_bytes *
         snprintf(share->reason, sizeof share->reason, "%s at %.70s: %s", blind->type, blind->point,
                  why);
     else if (remote && !local && parts->server_known)
-        tell(share, true, parts->server_read_bytes, "NFS bytes from the server (mountstats)");
+        set_witness(share, true, parts->server_read_bytes,
+                    "NFS bytes from the server (mountstats)");
     else if (storage->devices.backing_count && !storage->devices.elsewhere[0] &&
              share->devices_hold_all)
-        tell(share, true, parts->device_read_bytes,
-             "sectors read from the devices beneath a loop device, by any process");
+        set_witness(share, true, parts->device_read_bytes,
+                    "sectors read from the devices beneath a loop device, by any process");
     else if (parts->process_known)
-        tell(share, false, parts->process_read_bytes, "/proc/self/io read_bytes");
+        set_witness(share, false, parts->process_read_bytes, "/proc/self/io read_bytes");
     else if (parts->device_known && !remote)
-        tell(share, true, parts->device_read_bytes,
-             "sectors read from the devices, by any process");
+        set_witness(share, true, parts->device_read_bytes,
+                    "sectors read from the devices, by any process");
     else
         snprintf(share->reason, sizeof share->reason,
                  "neither the process's nor the devices' counters can be read, or they restarted");

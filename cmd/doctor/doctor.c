@@ -486,12 +486,11 @@ static void look_read_ahead(const char *path, struct doctor_finding *finding)
     const char *sys = telemetry_roots_usual.sys;
     struct device_list *list = calloc(1, sizeof *list);
     struct mount mount;
-    bool found =
-        mount_of_path(&telemetry_roots_usual, path, &mount) == 0 &&
-        procfile_peek(text, sizeof text, pattern, sys, mount.device_major, mount.device_minor);
+    bool found = mount_of_path(&telemetry_roots_usual, path, &mount) == 0 &&
+                 file_peek(text, sizeof text, pattern, sys, mount.device_major, mount.device_minor);
     if (!found && list && devices_of_path(&telemetry_roots_usual, path, list) == 0 && list->count)
-        found = procfile_peek(text, sizeof text, pattern, sys, list->devices[0].device_major,
-                              list->devices[0].device_minor);
+        found = file_peek(text, sizeof text, pattern, sys, list->devices[0].device_major,
+                          list->devices[0].device_minor);
     free(list);
     if (!found)
         return finding_say(finding, DOCTOR_OK, "unknown: not in /sys/class/bdi");

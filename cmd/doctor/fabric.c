@@ -35,20 +35,20 @@ struct port_view {
 /* Read a file of the port, of its adapter, or of the network interface beneath. */
 static bool read_port(const struct port_view *view, const char *file, char *text)
 {
-    return procfile_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/ports/%u/%s", view->roots->sys,
-                         view->port->device, view->port->number, file);
+    return file_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/ports/%u/%s", view->roots->sys,
+                     view->port->device, view->port->number, file);
 }
 
 static bool read_adapter(const struct port_view *view, const char *file, char *text)
 {
-    return procfile_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/%s", view->roots->sys,
-                         view->port->device, file);
+    return file_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/%s", view->roots->sys,
+                     view->port->device, file);
 }
 
 static bool read_interface(const struct port_view *view, const char *file, char *text)
 {
-    return view->port->interface[0] && procfile_peek(text, TEXT_BYTES, "%s/class/net/%s/%s",
-                                                     view->roots->sys, view->port->interface, file);
+    return view->port->interface[0] && file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s",
+                                                 view->roots->sys, view->port->interface, file);
 }
 
 static uint64_t count_of(const struct port_view *view, const char *file)
@@ -257,7 +257,7 @@ static void look_congestion(const struct port_view *view, struct doctor_finding 
              view->roots->sys, view->port->interface);
     folder_names_matching(&files, pattern);
     for (size_t i = 0; i < files.count; i++)
-        if (procfile_peek(text, sizeof text, "%s", files.list[i]) && ecn < 1)
+        if (file_peek(text, sizeof text, "%s", files.list[i]) && ecn < 1)
             ecn = text[0] == '1';
     folder_names_release(&files);
     finding_say(finding, lost || ecn == 0 ? DOCTOR_WARN : DOCTOR_OK,
@@ -333,7 +333,7 @@ static void find_verbs(const struct port_view *view, char *name, size_t bytes)
     snprintf(path, sizeof path, "%.400s/class/infiniband_verbs", view->roots->sys);
     folder_names_of(&names, path);
     for (size_t i = 0; i < names.count && !name[0]; i++)
-        if (procfile_peek(text, sizeof text, "%s/%s/ibdev", path, names.list[i]) &&
+        if (file_peek(text, sizeof text, "%s/%s/ibdev", path, names.list[i]) &&
             strcmp(text, view->port->device) == 0)
             snprintf(name, bytes, "%s", names.list[i]);
     folder_names_release(&names);
@@ -415,7 +415,7 @@ static bool has_below(const char *root, const char *below)
 
 static bool read_net(const struct fabric *fabric, const char *name, const char *file, char *text)
 {
-    return procfile_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", fabric->roots->sys, name, file);
+    return file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", fabric->roots->sys, name, file);
 }
 
 /* ---- NFS ---- */
@@ -464,9 +464,9 @@ static bool has_dmabuf(const struct fabric *fabric)
     char release[TEXT_BYTES], driver[TEXT_BYTES];
     unsigned major = 0, minor = 0;
 
-    if (!procfile_peek(release, sizeof release, "%s/sys/kernel/osrelease", fabric->roots->proc) ||
+    if (!file_peek(release, sizeof release, "%s/sys/kernel/osrelease", fabric->roots->proc) ||
         sscanf(release, "%u.%u", &major, &minor) != 2 ||
-        !procfile_peek(driver, sizeof driver, "%s/driver/nvidia/version", fabric->roots->proc))
+        !file_peek(driver, sizeof driver, "%s/driver/nvidia/version", fabric->roots->proc))
         return false;
     return (major > 5 || (major == 5 && minor >= 12)) && strstr(driver, "Open Kernel Module");
 }
@@ -497,8 +497,7 @@ static void look_bridge(const struct fabric *fabric, const char *name, struct br
     char path[512], class[TEXT_BYTES];
     unsigned char config[CONFIG_BYTES];
 
-    if (!procfile_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", fabric->roots->sys,
-                       name) ||
+    if (!file_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", fabric->roots->sys, name) ||
         strncmp(class, "0x0604", 6) != 0)
         return;
     snprintf(path, sizeof path, "%.300s/bus/pci/devices/%.40s/config", fabric->roots->sys, name);
@@ -578,8 +577,8 @@ void doctor_look_fabric(const struct telemetry_roots *roots, const struct doctor
         list_below(fabric, "bus/pci/devices", &names);
         for (size_t i = 0; i < names.count && !adapter[0]; i++) {
             const char *sys = fabric->roots->sys, *name = names.list[i];
-            if (procfile_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", sys, name) &&
-                procfile_peek(vendor, sizeof vendor, "%s/bus/pci/devices/%s/vendor", sys, name) &&
+            if (file_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", sys, name) &&
+                file_peek(vendor, sizeof vendor, "%s/bus/pci/devices/%s/vendor", sys, name) &&
                 (strncmp(class, "0x0207", 6) == 0 ||
                  (strcmp(vendor, "0x15b3") == 0 && strncmp(class, "0x02", 4) == 0)))
                 snprintf(adapter, sizeof adapter, "%s", name);

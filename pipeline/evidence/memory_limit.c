@@ -95,7 +95,7 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
     char number[32], words[512];
     int code = 0;
 
-    if (!version1 && !(procfile_peek(words, sizeof words, "%s/cgroup.subtree_control", parent) &&
+    if (!version1 && !(file_peek(words, sizeof words, "%s/cgroup.subtree_control", parent) &&
                        has_word(words, "memory")))
         code = put(parent, "cgroup.subtree_control", "+memory");
     if (code)

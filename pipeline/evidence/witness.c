@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "cachectl/beneath.h"
+#include "cachectl/residency.h"
 #include "cachectl/cold.h"
 #include "cachectl/drop.h"
 #include "cachectl/evict.h"

@@ -4,7 +4,7 @@
 #include "tests/unit/mounts.h"
 
 #include "base/fail.h"
-#include "cachectl/beneath.h"
+#include "cachectl/residency.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"
 #include "cachectl/outside.h"

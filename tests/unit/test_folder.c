@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/lock.h"
-#include "base/stream.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -36,7 +36,7 @@ static void contains(const char *group, const char *name, const char *wanted)
 {
     char text[64];
 
-    if (!procfile_peek(text, sizeof text, "%s/%s", group, name))
+    if (!file_peek(text, sizeof text, "%s/%s", group, name))
         fail_msg("%s/%s is not there", group, name);
     assert_string_equal(text, wanted);
 }

@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "base/random.h"
-#include "readers/disk_map.h"
 #include "readers/nvme_disk.h"
 
 #include <errno.h>

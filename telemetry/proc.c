@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The probes that read a file of /proc: processors, memory, pressure, processes, interfaces. */
+#include "base/fail.h"
+#include "telemetry/counters.h"
+#include "telemetry/plugins.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+bool cpu_parse_next(struct text *text, struct text *name, struct cpu_counters *counters)
+{
+    uint64_t *const fields[] = {&counters->user,           &counters->nice,    &counters->system,
+                                &counters->idle,           &counters->io_wait, &counters->interrupt,
+                                &counters->soft_interrupt, &counters->steal};
+    struct text line;
+
+    if (!text_line(text, &line) || !text_word(&line, name) || !text_starts(*name, "cpu"))
+        return false;
+    for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++)
+        if (!text_u64(&line, fields[i]))
+            return false;
+    counters->user_all = counters->user + counters->nice;
+    counters->system_all = counters->system + counters->interrupt + counters->soft_interrupt;
+    return true;
+}
+
+enum { CPUS_MAX = 1024, CPU_NAME_BYTES = 16 };
+
+struct cpu_probe {
+    char names[CPUS_MAX][CPU_NAME_BYTES];
+    uint32_t count;
+};
+
+/* Scale: the length of a tick. */
+static const struct metric_row cpu_rows[] = {
+    {"user_ms", offsetof(struct cpu_counters, user_all), METRIC_COUNTER, 0},
+    {"system_ms", offsetof(struct cpu_counters, system_all), METRIC_COUNTER, 0},
+    {"io_wait_ms", offsetof(struct cpu_counters, io_wait), METRIC_COUNTER, 0},
+    {"idle_ms", offsetof(struct cpu_counters, idle), METRIC_COUNTER, 0},
+    {0},
+};
+enum { CPU_ROWS = sizeof cpu_rows / sizeof cpu_rows[0] - 1 };
+
+static int cpu_open(void *state, const void *settings, const struct probe_site *site,
+                    struct probe_traits *traits)
+{
+    const uint32_t tick_ms = (uint32_t)(1000 / sysconf(_SC_CLK_TCK));
+    struct cpu_probe *cpu = state;
+    struct cpu_counters counters;
+    struct text text, name;
+    int code = probe_add_file(traits, "%s/stat", site->roots->proc);
+
+    (void)settings;
+    if (code)
+        return code;
+    code = procfile_read(traits->files, &text);
+    if (code)
+        return fail(-code, "%s/stat: %s", site->roots->proc, fail_errno_text(code));
+    while (cpu->count < CPUS_MAX && cpu_parse_next(&text, &name, &counters)) {
+        char *copy = text_copy(name, cpu->names[cpu->count++], CPU_NAME_BYTES);
+        /* The total is the part "all". */
+        for (const struct metric_row *row = cpu_rows; row->quantity; row++)
+            if (!metric_add(&traits->metrics, copy[3] ? copy + 3 : "all", row->quantity, row->kind,
+                            tick_ms))
+                return -ENOMEM;
+    }
+    return 0;
+}
+
+/* Offline CPUs vanish from the text; the others keep their order. */
+static void cpu_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+{
+    struct cpu_probe *cpu = state;
+    struct cpu_counters counters;
+    struct text text, name;
+    uint32_t at = 0;
+
+    if (procfile_read(traits->files, &text))
+        return;
+    while (at < cpu->count && cpu_parse_next(&text, &name, &counters)) {
+        uint32_t found = at;
+        while (found < cpu->count && !text_is(name, cpu->names[found]))
+            found++;
+        if (found == cpu->count)
+            continue; /* came online after the start */
+        metric_put_rows(cpu_rows, &counters, values + (size_t)found * CPU_ROWS);
+        at = found + 1;
+    }
+}
+
+const struct probe_ops probe_cpu = {
+    .plugin = {.name = "cpu",
+               .summary = "processor time: user, system, I/O wait, idle",
+               .state_size = sizeof(struct cpu_probe)},
+    .open = cpu_open,
+    .sample = cpu_sample,
+};
+
+bool meminfo_parse(struct text text, struct meminfo_levels *levels)
+{
+    const struct {
+        const char *name;
+        uint64_t *level;
+    } names[] = {
+        {"MemTotal:", &levels->total},         {"MemFree:", &levels->free},
+        {"MemAvailable:", &levels->available}, {"Buffers:", &levels->buffers},
+        {"Cached:", &levels->cached},          {"Dirty:", &levels->dirty},
+        {"Writeback:", &levels->writeback},    {"Shmem:", &levels->shared},
+    };
+    struct text line, name;
+
+    memset(levels, 0xff, sizeof *levels); /* PROBE_MISSING */
+    while (text_line(&text, &line))
+        for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+            struct text rest = line;
+            if (text_word(&rest, &name) && text_is(name, names[i].name))
+                text_u64(&rest, names[i].level);
+        }
+    return levels->total != PROBE_MISSING;
+}
+
+static const struct metric_row memory_rows[] = {
+    {"free_bytes", offsetof(struct meminfo_levels, free), METRIC_LEVEL, 1024},
+    {"available_bytes", offsetof(struct meminfo_levels, available), METRIC_LEVEL, 1024},
+    {"cached_bytes", offsetof(struct meminfo_levels, cached), METRIC_LEVEL, 1024},
+    {"buffer_bytes", offsetof(struct meminfo_levels, buffers), METRIC_LEVEL, 1024},
+    {"dirty_bytes", offsetof(struct meminfo_levels, dirty), METRIC_LEVEL, 1024},
+    {"writeback_bytes", offsetof(struct meminfo_levels, writeback), METRIC_LEVEL, 1024},
+    {"shared_bytes", offsetof(struct meminfo_levels, shared), METRIC_LEVEL, 1024},
+    {0},
+};
+
+static int meminfo_open(void *state, const void *settings, const struct probe_site *site,
+                        struct probe_traits *traits)
+{
+    int code = probe_add_file(traits, "%s/meminfo", site->roots->proc);
+
+    (void)state;
+    (void)settings;
+    return code ? code : metric_add_rows(&traits->metrics, "", memory_rows);
+}
+
+static void meminfo_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+{
+    struct meminfo_levels levels;
+    struct text text;
+
+    (void)state;
+    if (procfile_read(traits->files, &text) == 0 && meminfo_parse(text, &levels))
+        metric_put_rows(memory_rows, &levels, values);
+}
+
+const struct probe_ops probe_memory = {
+    .plugin = {.name = "memory", .summary = "memory, page cache, dirty pages"},
+    .open = meminfo_open,
+    .sample = meminfo_sample,
+};
+
+/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345" */
+bool pressure_parse(struct text text, struct pressure_counters *counters)
+{
+    struct text line, kind, word;
+    bool found = false;
+
+    *counters = (struct pressure_counters){0};
+    while (text_line(&text, &line)) {
+        if (!text_word(&line, &kind))
+            continue;
+        uint64_t *total = text_is(kind, "some")   ? &counters->some_us
+                          : text_is(kind, "full") ? &counters->full_us
+                                                  : NULL;
+        while (total && text_word(&line, &word))
+            if (text_skip(&word, "total=") && text_u64(&word, total))
+                found |= total == &counters->some_us;
+    }
+    return found;
+}
+
+static const struct metric_row pressure_rows[] = {
+    {"some_us", offsetof(struct pressure_counters, some_us), METRIC_COUNTER, 1},
+    {"full_us", offsetof(struct pressure_counters, full_us), METRIC_COUNTER, 1},
+    {0},
+};
+
+static int pressure_open(void *state, const void *settings, const struct probe_site *site,
+                         struct probe_traits *traits)
+{
+    static const char *const resources[] = {"io", "memory", "cpu"};
+    int code = 0;
+
+    (void)state;
+    (void)settings;
+    for (size_t i = 0; i < sizeof resources / sizeof resources[0] && code == 0; i++) {
+        code = probe_add_file(traits, "%s/pressure/%s", site->roots->proc, resources[i]);
+        if (code == 0)
+            code = metric_add_rows(&traits->metrics, resources[i], pressure_rows);
+    }
+    return code;
+}
+
+static void pressure_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+{
+    struct pressure_counters counters;
+    struct text text;
+
+    (void)state;
+    for (uint32_t i = 0; i < traits->file_count; i++)
+        values = procfile_read(&traits->files[i], &text) == 0 && pressure_parse(text, &counters)
+                     ? metric_put_rows(pressure_rows, &counters, values)
+                     : metric_skip_rows(pressure_rows, values);
+}
+
+static int pressure_usable(void)
+{
+    return access("/proc/pressure/io", R_OK) == 0
+               ? 0
+               : fail(ENOENT,
+                      "/proc/pressure/io: %s; the kernel needs CONFIG_PSI, or psi=1 at "
+                      "boot",
+                      fail_errno_text(errno));
+}
+
+const struct probe_ops probe_pressure = {
+    .plugin = {.name = "pressure",
+               .summary = "time that tasks stalled on I/O, memory or CPU",
+               .usable = pressure_usable},
+    .open = pressure_open,
+    .sample = pressure_sample,
+};
+
+bool process_parse_io(struct text text, struct process_counters *counters)
+{
+    struct text line, name;
+    bool found = false;
+
+    *counters = (struct process_counters){0};
+    while (text_line(&text, &line)) {
+        uint64_t value;
+        if (!text_word(&line, &name) || !text_u64(&line, &value))
+            continue;
+        if (text_is(name, "rchar:"))
+            counters->read_calls_bytes = value;
+        else if (text_is(name, "syscr:"))
+            counters->read_calls = value;
+        else if (text_is(name, "read_bytes:"))
+            counters->read_bytes = value, found = true;
+        else if (text_is(name, "write_bytes:"))
+            counters->write_bytes = value;
+    }
+    return found;
+}
+
+static const struct metric_row process_rows[] = {
+    {"read_bytes", offsetof(struct process_counters, read_bytes), METRIC_COUNTER, 1},
+    {"read_call_bytes", offsetof(struct process_counters, read_calls_bytes), METRIC_COUNTER, 1},
+    {"read_call_count", offsetof(struct process_counters, read_calls), METRIC_COUNTER, 1},
+    {"write_bytes", offsetof(struct process_counters, write_bytes), METRIC_COUNTER, 1},
+    {0},
+};
+
+static int process_open(void *state, const void *settings, const struct probe_site *site,
+                        struct probe_traits *traits)
+{
+    char pid[16] = "self";
+    int code = 0;
+
+    (void)state;
+    (void)settings;
+    for (size_t i = 0; i < (site->pid_count ? site->pid_count : 1) && code == 0; i++) {
+        if (site->pid_count)
+            snprintf(pid, sizeof pid, "%d", site->pids[i]);
+        code = probe_add_file(traits, "%s/%s/io", site->roots->proc, pid);
+    }
+    return code ? code : metric_add_rows(&traits->metrics, "", process_rows);
+}
+
+/* If one part is missing, so is the sum. */
+static void process_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+{
+    struct process_counters sum = {0}, counters;
+    struct text text;
+
+    (void)state;
+    for (uint32_t i = 0; i < traits->file_count; i++) {
+        if (procfile_read(&traits->files[i], &text) || !process_parse_io(text, &counters))
+            return;
+        sum.read_bytes += counters.read_bytes;
+        sum.read_calls_bytes += counters.read_calls_bytes;
+        sum.read_calls += counters.read_calls;
+        sum.write_bytes += counters.write_bytes;
+    }
+    metric_put_rows(process_rows, &sum, values);
+}
+
+const struct probe_ops probe_process = {
+    .plugin = {.name = "process", .summary = "bytes read and written by the process"},
+    .open = process_open,
+    .sample = process_sample,
+};
+
+/* "  eth0: bytes packets errs drop fifo frame compressed multicast | the same for sending"; old
+ * kernels put no blank after the colon. */
+bool net_parse_next(struct text *text, struct text *name, struct net_counters *counters)
+{
+    struct text line;
+
+    while (text_line(text, &line)) {
+        uint64_t values[12];
+        unsigned count = 0;
+        while (line.at < line.end && (*line.at == ' ' || *line.at == '\t'))
+            line.at++;
+        if (!text_until(&line, ':', name))
+            continue;
+        while (count < 12 && text_u64(&line, &values[count]))
+            count++;
+        if (count < 12)
+            continue;
+        *counters = (struct net_counters){.receive_bytes = values[0],
+                                          .receive_packets = values[1],
+                                          .receive_errors = values[2],
+                                          .receive_drops = values[3],
+                                          .transmit_bytes = values[8],
+                                          .transmit_packets = values[9],
+                                          .transmit_errors = values[10],
+                                          .transmit_drops = values[11]};
+        return true;
+    }
+    return false;
+}
+
+enum { INTERFACES_MAX = 64, NET_NAME_BYTES = 32 };
+
+struct net_probe {
+    char names[INTERFACES_MAX][NET_NAME_BYTES];
+    uint32_t count;
+};
+
+static const struct metric_row net_rows[] = {
+    {"receive_bytes", offsetof(struct net_counters, receive_bytes), METRIC_COUNTER, 1},
+    {"transmit_bytes", offsetof(struct net_counters, transmit_bytes), METRIC_COUNTER, 1},
+    {"receive_packet_count", offsetof(struct net_counters, receive_packets), METRIC_COUNTER, 1},
+    {"transmit_packet_count", offsetof(struct net_counters, transmit_packets), METRIC_COUNTER, 1},
+    {"receive_error_count", offsetof(struct net_counters, receive_errors), METRIC_COUNTER, 1},
+    {"receive_drop_count", offsetof(struct net_counters, receive_drops), METRIC_COUNTER, 1},
+    {"transmit_error_count", offsetof(struct net_counters, transmit_errors), METRIC_COUNTER, 1},
+    {"transmit_drop_count", offsetof(struct net_counters, transmit_drops), METRIC_COUNTER, 1},
+    {0},
+};
+enum { NET_ROWS = sizeof net_rows / sizeof net_rows[0] - 1 };
+
+static int net_open(void *state, const void *settings, const struct probe_site *site,
+                    struct probe_traits *traits)
+{
+    struct net_probe *net = state;
+    struct net_counters counters;
+    struct text text, name;
+    char device[512];
+    int code = probe_add_file(traits, "%s/net/dev", site->roots->proc);
+
+    (void)settings;
+    if (code)
+        return code;
+    code = procfile_read(traits->files, &text);
+    if (code)
+        return fail(-code, "%s/net/dev: %s", site->roots->proc, fail_errno_text(code));
+    /* Bridges, bonds etc. count traffic of a real interface again; a container has only virtual
+     * ones. */
+    for (int real = 1; real >= 0 && net->count == 0; real--)
+        for (struct text rest = text;
+             code == 0 && net->count < INTERFACES_MAX && net_parse_next(&rest, &name, &counters);) {
+            char *copy = text_copy(name, net->names[net->count], NET_NAME_BYTES);
+            snprintf(device, sizeof device, "%.400s/class/net/%s/device", site->roots->sys, copy);
+            if (strcmp(copy, "lo") == 0 || (real && access(device, F_OK)))
+                continue;
+            net->count++;
+            code = metric_add_rows(&traits->metrics, copy, net_rows);
+        }
+    return code;
+}
+
+static void net_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+{
+    struct net_probe *net = state;
+    struct net_counters counters;
+    struct text text, name;
+
+    if (procfile_read(traits->files, &text))
+        return;
+    while (net_parse_next(&text, &name, &counters))
+        for (uint32_t i = 0; i < net->count; i++)
+            if (text_is(name, net->names[i]))
+                metric_put_rows(net_rows, &counters, values + (size_t)i * NET_ROWS);
+}
+
+const struct probe_ops probe_net = {
+    .plugin = {.name = "net",
+               .summary = "network interfaces",
+               .state_size = sizeof(struct net_probe)},
+    .open = net_open,
+    .sample = net_sample,
+};
