@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "readers/depth.h"
 
+#include <assert.h>
 #include <math.h>
 
 /* Short enough for a sweep to end before the storage drifts. */
@@ -65,23 +66,6 @@ static struct depth_level level_of(const struct depth *depth, uint32_t index)
     return (struct depth_level){.mean = mean, .error = sqrt((variance > 0 ? variance : 0) / count)};
 }
 
-/* The best pair of adjacent depths, less an allowance for chance: the best of many is the luckiest.
- */
-static double best_level(const struct depth *depth)
-{
-    struct depth_level here = level_of(depth, depth->first);
-    double best = here.mean;
-
-    for (uint32_t i = depth->first; i < depth->last; i++) {
-        const struct depth_level next = level_of(depth, i + 1);
-        double pair = (here.mean + next.mean - LUCK * hypot(here.error, next.error)) / 2;
-        if (i == depth->first || pair > best)
-            best = pair;
-        here = next;
-    }
-    return best;
-}
-
 static double mean_rate(const struct depth *depth, double level)
 {
     double sum = 0;
@@ -99,26 +83,32 @@ static double chance(const struct depth *depth)
 
 /* Find the lowest depth that is good enough and drop depths that are significantly worse. Returns
  * true if the choice is significant. */
-static bool judge(struct depth *depth)
+static bool judge_sweeps(struct depth *depth)
 {
-    const double enough = best_level(depth) + log(ENOUGH_SHARE);
-    uint32_t knee = depth->first;
-
+    /* The best pair of adjacent depths, less an allowance for chance: the best of many is the
+     * luckiest. */
+    struct depth_level here = level_of(depth, depth->first);
+    double best = here.mean;
+    for (uint32_t i = depth->first; i < depth->last; i++) {
+        const struct depth_level next = level_of(depth, i + 1);
+        const double pair = (here.mean + next.mean - LUCK * hypot(here.error, next.error)) / 2;
+        if (i == depth->first || pair > best)
+            best = pair;
+        here = next;
+    }
+    const double enough = best + log(ENOUGH_SHARE);
+    uint32_t knee = depth->first, low = depth->first;
     while (knee < depth->last && level_of(depth, knee).mean < enough)
         knee++;
     const struct depth_level level = level_of(depth, knee);
     depth->knee = depth->depths[knee];
     depth->knee_bytes_per_s = mean_rate(depth, level.mean);
-    depth->best_bytes_per_s = mean_rate(depth, enough - log(ENOUGH_SHARE));
-    if (depth->best_bytes_per_s < depth->knee_bytes_per_s)
-        depth->best_bytes_per_s = depth->knee_bytes_per_s;
-    bool sure = knee == depth->last || level.mean - chance(depth) * level.error >= enough;
-    uint32_t low = depth->first;
-    while (low < knee) {
+    depth->best_bytes_per_s = fmax(mean_rate(depth, best), depth->knee_bytes_per_s);
+    const bool sure = knee == depth->last || level.mean - chance(depth) * level.error >= enough;
+    for (; low < knee; low++) {
         const struct depth_level lower = level_of(depth, low);
         if (lower.mean + chance(depth) * lower.error >= enough)
             break;
-        low++;
     }
     depth->first = low;
     return sure && low == knee;
@@ -163,6 +153,7 @@ static void climb(struct depth *depth, double bytes_per_s, uint64_t window_ns)
 
 static void sweep(struct depth *depth, double bytes_per_s)
 {
+    assert(depth->sweeps < DEPTH_SWEEPS_MOST);
     depth->rates[depth->sweeps][depth->at] += bytes_per_s;
     if (!depth->reversed && depth->turn == depth->last - depth->first) {
         depth->reversed = true; /* the last one once more */
@@ -173,22 +164,9 @@ static void sweep(struct depth *depth, double bytes_per_s)
     } else {
         depth->sweeps++;
         if (depth->sweeps >= SWEEPS_LEAST)
-            depth->is_found = judge(depth) || depth->sweeps == DEPTH_SWEEPS_MOST;
+            depth->is_found = judge_sweeps(depth) || depth->sweeps == DEPTH_SWEEPS_MOST;
         if (!depth->is_found)
             begin_sweep(depth);
-    }
-}
-
-static void end_window(struct depth *depth, double bytes_per_s, uint64_t window_ns)
-{
-    if (depth->climbing)
-        climb(depth, bytes_per_s, window_ns);
-    else
-        sweep(depth, bytes_per_s);
-    uint32_t next = depth->is_found ? depth->knee : depth->depths[depth->at];
-    if (next != depth->now) {
-        depth->settling = depth->now > next ? depth->now : next;
-        depth->now = next;
     }
 }
 
@@ -214,9 +192,18 @@ void depth_feed(struct depth *depth, uint32_t requests, uint64_t bytes, bool ful
     }
     depth->window_bytes += bytes;
     depth->window_requests += requests;
-    uint64_t window_ns = now_ns - depth->window_start_ns;
-    if (window_ns >= WINDOW_NS && depth->window_requests >= (uint64_t)WINDOW_ROUNDS * depth->now) {
-        depth->running = false;
-        end_window(depth, (double)depth->window_bytes / ((double)window_ns * 1e-9), window_ns);
+    const uint64_t window_ns = now_ns - depth->window_start_ns;
+    if (window_ns < WINDOW_NS || depth->window_requests < (uint64_t)WINDOW_ROUNDS * depth->now)
+        return;
+    const double bytes_per_s = (double)depth->window_bytes / ((double)window_ns * 1e-9);
+    depth->running = false;
+    if (depth->climbing)
+        climb(depth, bytes_per_s, window_ns);
+    else
+        sweep(depth, bytes_per_s);
+    const uint32_t next = depth->is_found ? depth->knee : depth->depths[depth->at];
+    if (next != depth->now) {
+        depth->settling = depth->now > next ? depth->now : next;
+        depth->now = next;
     }
 }

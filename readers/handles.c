@@ -11,9 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -171,6 +169,7 @@ void handles_destroy(struct handles *handles)
 
 static void unlink_unused(struct handles *handles, struct handle *handle)
 {
+    assert(handle->users == 0 && handles->where[handle->shard]);
     if (handle->older != (uint32_t)NONE)
         handles->all[handle->older].newer = handle->newer;
     else
@@ -187,6 +186,8 @@ struct handle *handles_acquire(struct handles *handles, uint32_t shard)
     const struct shard *of = &handles->catalog->shards[shard];
     struct handle *handle = index ? &handles->all[index - 1] : NULL;
 
+    assert(shard < handles->catalog->shard_count);
+    assert(!handle || handle->shard == shard);
     if (handle && handle->users == 0)
         unlink_unused(handles, handle);
     if (!handle) { /* a fresh one, or the least recently used */

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -208,6 +209,7 @@ int io_pool_submit(void *state, struct read_request *request)
     pthread_mutex_unlock(&pool->lock);
     if (!handle)
         return -EAGAIN;
+    assert(!task->request && !task->running);
     pool->free_tasks = task->next;
     *task = (struct io_task){
         .handles = &pool->handles,
@@ -246,6 +248,7 @@ static uint32_t take_done(struct io_pool *pool, struct read_request **done, uint
     while (count < max && (task = list_pop(&pool->done))) {
         struct read_request *request = task->request;
         if (task->abandoned) {
+            assert(pool->abandoned > 0);
             pool->abandoned--;
             handles_release(&pool->handles, task->handle);
             free_task(pool, task);

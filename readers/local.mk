@@ -9,7 +9,7 @@ libiobench_a_SOURCES += \
 	readers/io_pool.c readers/io_pool.h \
 	readers/rate.c readers/rate.h \
 	readers/service.c readers/service.h \
-	readers/waker.c readers/waker.h \
+	readers/waker.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/mmap.c
 
 if HAVE_LMDB
@@ -26,10 +26,8 @@ endif
 endif
 
 if HAVE_NVME
-libiobench_a_SOURCES += \
-	readers/nvme.c \
-	readers/nvme_disk.c readers/nvme_disk.h \
-	readers/disk_map.c readers/disk_map.h
+libiobench_a_SOURCES += readers/nvme.c readers/nvme_disk.c readers/nvme_disk.h
+
 endif
 EXTRA_DIST += readers/uring_enter.c readers/uring_enter_old.c
 

@@ -23,12 +23,12 @@
 #include "readers/plugins.h"
 #include "readers/waker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -134,7 +134,7 @@ struct nfs_state {
 static void start_read(struct nfs_read *read);
 static void open_queued(struct connection *connection);
 
-static void join(struct read_list *list, struct nfs_read *read)
+static void join_list(struct read_list *list, struct nfs_read *read)
 {
     read->list = list;
     read->previous = list->last;
@@ -143,7 +143,7 @@ static void join(struct read_list *list, struct nfs_read *read)
     list->last = read;
 }
 
-static void leave(struct nfs_read *read)
+static void leave_list(struct nfs_read *read)
 {
     struct read_list *list = read->list;
 
@@ -164,9 +164,9 @@ static void set_state(struct nfs_read *read, enum read_state state)
     connection->sent -= read->state == READ_SENT || read->state == READ_ABANDONED;
     connection->sent += state == READ_SENT || state == READ_ABANDONED;
     if (state != READ_WAITING || read->list != &connection->waiting)
-        leave(read);
+        leave_list(read);
     if (state == READ_WAITING && !read->list)
-        join(&connection->waiting, read);
+        join_list(&connection->waiting, read);
     read->state = state;
     if (state == READ_FREE)
         nfs->free[nfs->free_count++] = read;
@@ -184,7 +184,7 @@ static void mark(struct connection *connection)
     nfs->marked = connection;
 }
 
-static void finish(struct nfs_read *read, int result)
+static void finish_read(struct nfs_read *read, int result)
 {
     struct nfs_state *nfs = read->connection->nfs;
     uint32_t last = (nfs->finished_at + nfs->finished_count++) % nfs->config->depth;
@@ -193,6 +193,7 @@ static void finish(struct nfs_read *read, int result)
     request->result = result;
     request->data = request->buffer;
     nfs->finished[last] = request;
+    assert(nfs->busy > 0 && nfs->loads[read->connection->number].reads > 0);
     nfs->busy--;
     nfs->loads[read->connection->number].reads--;
     nfs->loads[read->connection->number].changed = ++nfs->load_changes;
@@ -251,6 +252,7 @@ static void file_opened(struct connection *connection, struct handle *handle, in
     struct nfs_read *read;
 
     handle->opening = false;
+    assert(connection->opens > 0);
     connection->opens--;
     handle->opened = code == 0;
     while ((read = reads->first)) {
@@ -260,7 +262,7 @@ static void file_opened(struct connection *connection, struct handle *handle, in
             read->handle = NULL;
             set_state(read, READ_WAITING);
         } else if (code) {
-            finish(read, code);
+            finish_read(read, code);
         } else {
             start_read(read);
         }
@@ -316,7 +318,7 @@ static void open_file(struct connection *connection, struct handle *handle, stru
     struct opening *opening = opening_of(connection, handle);
 
     *opening = (struct opening){.connection = connection, .handle = handle};
-    join(&opening->reads, read);
+    join_list(&opening->reads, read);
     handles_acquire(&connection->handles, handle->shard); /* until it is open */
     handle->opening = true;
     *(connection->first_queued ? &connection->last_queued->next : &connection->first_queued) =
@@ -335,6 +337,7 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
     (void)context;
     if (read->state == READ_ABANDONED) {
         handles_release(&connection->handles, read->handle);
+        assert(connection->nfs->abandoned > 0);
         connection->nfs->abandoned--;
         set_state(read, READ_FREE);
         return;
@@ -347,14 +350,14 @@ static void on_read(int status, struct nfs_context *context, void *body, void *p
         read->handle = NULL;
         set_state(read, READ_WAITING);
     } else if (status < 0) {
-        finish(read, status);
+        finish_read(read, status);
     } else {
         libnfs_take((char *)request->buffer + read->got, body, (size_t)status);
         read->got += (uint32_t)status;
         if (read->got >= request->needed) {
-            finish(read, (int)read->got);
+            finish_read(read, (int)read->got);
         } else if (status == 0) {
-            finish(read, -ESTALE);
+            finish_read(read, -ESTALE);
         } else {
             request->short_reads++;
             start_read(read);
@@ -379,7 +382,7 @@ static void start_read(struct nfs_read *read)
     set_state(read, READ_OPENING);
     if (!read->handle->opened) {
         if (read->handle->opening)
-            join(&opening_of(connection, read->handle)->reads, read);
+            join_list(&opening_of(connection, read->handle)->reads, read);
         else
             open_file(connection, read->handle, read);
         return;
@@ -581,7 +584,7 @@ static void look_for_late(struct nfs_state *nfs, uint64_t now_ns)
     for (uint32_t i = 0; i < nfs->config->depth; i++) {
         struct nfs_read *read = &nfs->reads[i];
         if (read->request && now_ns - read->submit_ns > timeout_ns)
-            finish(read, -ETIMEDOUT);
+            finish_read(read, -ETIMEDOUT);
     }
 }
 

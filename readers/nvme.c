@@ -2,7 +2,7 @@
  * Reads files of ext4 and XFS by commands to the NVMe namespace that holds them (NVMe passthrough,
  * Linux 5.19): neither the file system nor the block layer is on the way. For who owns the disk.
  *
- * FIEMAP says where a file's bytes are (readers/disk_map.h). It may change, so it is asked again
+ * FIEMAP says where a file's bytes are (readers/nvme_disk.h). It may change, so it is asked again
  * whenever the file is checked, when it is closed, and after the last read; a file that moved ends
  * the run. Before the first read a block is compared with the same block read through the file
  * system. Ring, files, time-outs and waits are the reader uring's. */
@@ -12,11 +12,9 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "readers/disk_map.h"
 #include "readers/nvme_disk.h"
 #include "readers/plugins.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <linux/fs.h>
 #include <stdio.h>
@@ -174,8 +172,8 @@ static int nvme_choose(struct uring *uring, struct uring_op *op)
     return op->command_bytes ? 0 : -ESTALE;
 }
 
-static void prepare(const struct nvme_reader *reader, struct io_uring_sqe *sqe,
-                    uint64_t disk_offset, uint32_t bytes, void *memory)
+static void prepare_command(const struct nvme_reader *reader, struct io_uring_sqe *sqe,
+                            uint64_t disk_offset, uint32_t bytes, void *memory)
 {
     const struct nvme_command command =
         nvme_read_command(&reader->disk, disk_offset, bytes, memory);
@@ -191,8 +189,8 @@ static void prepare(const struct nvme_reader *reader, struct io_uring_sqe *sqe,
 
 static void nvme_prepare(struct uring *uring, const struct uring_op *op, struct io_uring_sqe *sqe)
 {
-    prepare(reader_with(uring), sqe, op->disk_offset, op->command_bytes,
-            (uint8_t *)op->request->buffer + op->from);
+    prepare_command(reader_with(uring), sqe, op->disk_offset, op->command_bytes,
+                    (uint8_t *)op->request->buffer + op->from);
 }
 
 static const struct uring_commands commands = {.check_file = nvme_check_file,
@@ -211,7 +209,8 @@ static int compare_block(struct nvme_reader *reader, struct handle *handle, uint
     const char *why = NULL;
     struct io_uring_cqe *cqe;
 
-    prepare(reader, io_uring_get_sqe(ring), file->map.extents[0].disk_offset, bytes, memory);
+    prepare_command(reader, io_uring_get_sqe(ring), file->map.extents[0].disk_offset, bytes,
+                    memory);
     int code = io_uring_submit(ring);
     if (code >= 0)
         code = io_uring_wait_cqe(ring, &cqe);

@@ -2,7 +2,6 @@
 #include "readers/parallel_reader.h"
 
 #include "base/atomic.h"
-#include "base/fail.h"
 #include "base/memory.h"
 #include "base/queue.h"
 #include "base/thread.h"

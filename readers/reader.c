@@ -7,7 +7,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,7 +117,7 @@ static void start_prepared(struct reader *reader, uint64_t now_ns)
     }
 }
 
-static int submit(struct reader *reader, struct read_request *request, uint64_t now_ns)
+static int start_request(struct reader *reader, struct read_request *request, uint64_t now_ns)
 {
     assert(request->bytes > 0 && request->needed <= request->bytes);
     assert(request->shard < reader->config.catalog->shard_count);
@@ -151,54 +150,48 @@ static int submit(struct reader *reader, struct read_request *request, uint64_t 
 
 int reader_pass_submit(struct reader *reader, struct read_request *request)
 {
-    return submit(reader, request, reader->traits.batches ? 0 : clock_now_ns());
+    return start_request(reader, request, reader->traits.batches ? 0 : clock_now_ns());
 }
 
 int reader_submit(struct reader *reader, struct read_request *request)
 {
     request->issue_ns = reader->traits.batches ? 0 : clock_now_ns();
-    return submit(reader, request, request->issue_ns);
-}
-
-static void account(struct reader *reader, struct read_request *request, uint64_t now_ns,
-                    struct histogram_run *latencies)
-{
-    struct reader_figures *figures = &reader->figures;
-
-    request->complete_ns = now_ns;
-    if (request->result == -EAGAIN) /* it was not started */
-        return;
-    figures->requests++;
-    figures->short_reads += request->short_reads;
-    if (request->result < 0) {
-        figures->errors++;
-        reader->held += request->held;
-        reader_explain(reader, request);
-        return;
-    }
-    assert((uint32_t)request->result >= request->needed);
-    assert(request->data || reader->traits.no_bytes);
-    figures->bytes += (uint32_t)request->result;
-    if (reader->traits.zero_copy)
-        reader->borrowed++;
-    histogram_run_add(latencies, &figures->latency_ns, now_ns - request->issue_ns);
+    return start_request(reader, request, request->issue_ns);
 }
 
 int reader_reap(struct reader *reader, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
+    struct reader_figures *figures = &reader->figures;
     struct histogram_run latencies = {0};
 
     if (reader->prepared) /* one clock for all that this reap starts */
         start_prepared(reader, clock_now_ns());
-    int count = reader->ops->reap(reader->state, done, max, wait_ns);
-
+    const int count = reader->ops->reap(reader->state, done, max, wait_ns);
     if (count <= 0)
         return count;
-    uint64_t now_ns = clock_now_ns();
+    const uint64_t now_ns = clock_now_ns();
     assert((uint32_t)count <= reader->in_flight);
     reader->in_flight -= (uint32_t)count;
-    for (int i = 0; i < count; i++)
-        account(reader, done[i], now_ns, &latencies);
+    for (int i = 0; i < count; i++) {
+        struct read_request *request = done[i];
+        request->complete_ns = now_ns;
+        if (request->result == -EAGAIN) /* it was not started */
+            continue;
+        figures->requests++;
+        figures->short_reads += request->short_reads;
+        if (request->result < 0) {
+            figures->errors++;
+            reader->held += request->held;
+            reader_explain(reader, request);
+            continue;
+        }
+        assert((uint32_t)request->result >= request->needed);
+        assert(request->data || reader->traits.no_bytes);
+        figures->bytes += (uint32_t)request->result;
+        if (reader->traits.zero_copy)
+            reader->borrowed++;
+        histogram_run_add(&latencies, &figures->latency_ns, now_ns - request->issue_ns);
+    }
     histogram_run_end(&latencies);
     return count;
 }
@@ -225,36 +218,30 @@ void reader_release(struct reader *reader, struct read_request *request)
     request->data = NULL;
 }
 
-static int explain_change(const struct shard *shard, uint64_t offset)
-{
-    struct store_status now;
-
-    if (store_stat(shard->path, &now))
-        return fail(ESTALE, "%s: offset %llu: the file was removed during the run", shard->path,
-                    (unsigned long long)offset);
-    if (now.bytes != shard->bytes)
-        return fail(ESTALE,
-                    "%s: offset %llu: the file changed: it had %llu bytes when it was indexed and "
-                    "has %llu now; stop changing the data and index it again",
-                    shard->path, (unsigned long long)offset, (unsigned long long)shard->bytes,
-                    (unsigned long long)now.bytes);
-    return fail(ESTALE,
-                "%s: offset %llu: the file was written to or replaced since it was indexed; stop "
-                "changing the data and index it again",
-                shard->path, (unsigned long long)offset);
-}
-
 int reader_explain(const struct reader *reader, const struct read_request *request)
 {
     const struct shard *shard = &reader->config.catalog->shards[request->shard];
     unsigned long long offset = request->offset;
+    struct store_status now;
 
     assert(request->result < 0);
     if (request->why)
         return fail(-request->result, "%s: offset %llu: %s", shard->path, offset, request->why);
     switch (request->result) {
     case -ESTALE:
-        return explain_change(shard, request->offset);
+        if (store_stat(shard->path, &now))
+            return fail(ESTALE, "%s: offset %llu: the file was removed during the run", shard->path,
+                        offset);
+        if (now.bytes != shard->bytes)
+            return fail(ESTALE,
+                        "%s: offset %llu: the file changed: it had %llu bytes when it was indexed "
+                        "and has %llu now; stop changing the data and index it again",
+                        shard->path, offset, (unsigned long long)shard->bytes,
+                        (unsigned long long)now.bytes);
+        return fail(ESTALE,
+                    "%s: offset %llu: the file was written to or replaced since it was indexed; "
+                    "stop changing the data and index it again",
+                    shard->path, offset);
     case -ETIMEDOUT:
         return fail(
             ETIMEDOUT,

@@ -34,7 +34,7 @@ uint64_t service_places(const struct catalog *catalog, uint32_t read_bytes)
 }
 
 /* Submit a read of a place drawn at random. */
-static int submit(struct serving *serving, uint32_t slot)
+static int submit_draw(struct serving *serving, uint32_t slot)
 {
     const struct service *service = serving->service;
     struct read_request *request = &serving->requests[slot];
@@ -68,7 +68,7 @@ static int serve(struct serving *serving, struct service_figures *figures)
     int code = 0;
 
     for (uint32_t i = 0; i < service->depth && code == 0; i++)
-        code = submit(serving, i);
+        code = submit_draw(serving, i);
     while (code == 0) {
         const uint64_t now_ns = clock_now_ns();
         if (is_timed && now_ns - start_ns >= service->duration_ns &&
@@ -94,7 +94,7 @@ static int serve(struct serving *serving, struct service_figures *figures)
             }
             reader_release(&serving->reader, done[i]);
             if (code == 0)
-                code = submit(serving, (uint32_t)(done[i] - serving->requests));
+                code = submit_draw(serving, (uint32_t)(done[i] - serving->requests));
         }
     }
     if (code)

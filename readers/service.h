@@ -27,7 +27,7 @@ struct service_figures {
     char engine[SERVICE_ENGINE_BYTES];
 };
 
-/* Return the number of places of reads of this size. */
+/* How many reads of this size fit. */
 uint64_t service_places(const struct catalog *catalog, uint32_t read_bytes);
 
 /* Returns 0; -EINTR; -ENODATA if no file is as large as a read; or another negative errno with a

@@ -11,7 +11,6 @@
  * read's CQE, if ever. */
 #include "readers/uring.h"
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -81,7 +80,7 @@ static void free_op(struct uring *uring, struct uring_op *op)
     uring->free_ops = op;
 }
 
-/* A division takes longer than the rest of finish(). */
+/* A division takes longer than the rest of finish_op(). */
 static uint32_t finished_place(const struct uring *uring, uint32_t number)
 {
     const uint32_t at = uring->finished_at + number, depth = uring->config->depth;
@@ -95,16 +94,18 @@ static struct uring_queue *queue_of(const struct uring *uring, const struct hand
 }
 
 /* The next reap returns the request to the caller. */
-static void finish(struct uring *uring, struct uring_op *op, int result)
+static void finish_op(struct uring *uring, struct uring_op *op, int result)
 {
     struct read_request *request = op->request;
 
+    assert(uring->busy > 0 && uring->finished_count < uring->config->depth);
     request->result = result;
     request->data = request->buffer;
     uring->finished[finished_place(uring, uring->finished_count++)] = request;
     uring->busy--;
     if (uring->bytes_per_file > 0 && (op->state == OP_READING || op->state == OP_CANCELLING)) {
         struct uring_queue *queue = queue_of(uring, op->handle);
+        assert(queue->reading >= request->bytes);
         queue->reading -= request->bytes;
         queue->arrived += request->bytes;
     }
@@ -124,7 +125,7 @@ static void start_read(struct uring *uring, struct uring_op *op)
     const int code = uring->commands ? uring->commands->choose(uring, op) : 0;
 
     if (code) {
-        finish(uring, op, code);
+        finish_op(uring, op, code);
         return;
     }
     struct io_uring_sqe *sqe = get_sqe(uring);
@@ -234,7 +235,7 @@ static void opened(struct uring *uring, struct handle *handle, int fd)
     for (struct uring_op *op = queue->first; op; op = op->next)
         op->request->why = why;
     while (code && queue->first)
-        finish(uring, dequeue(queue), code);
+        finish_op(uring, dequeue(queue), code);
     begin_waiting(uring, queue);
     handles_release(&uring->handles, handle);
 }
@@ -271,7 +272,7 @@ int uring_submit(void *state, struct read_request *request)
         }
     }
     if (code) {
-        finish(uring, op, code);
+        finish_op(uring, op, code);
         return 0;
     }
     struct uring_queue *queue = queue_of(uring, handle);
@@ -301,13 +302,13 @@ static void continue_read(struct uring *uring, struct uring_op *op, int result)
     if (uring->commands)
         result = result ? uring->commands->judge(result, &request->why) : (int)op->command_bytes;
     if (result == -ECANCELED || (result == -EINTR && op->state == OP_CANCELLING)) {
-        finish(uring, op, -ETIMEDOUT);
+        finish_op(uring, op, -ETIMEDOUT);
     } else if (result == -EAGAIN || result == -EINTR) {
         start_read(uring, op);
     } else if (result < 0) {
-        finish(uring, op, result);
+        finish_op(uring, op, result);
     } else if (op->from + (uint32_t)result >= request->needed) {
-        finish(uring, op, (int)(op->from + (uint32_t)result));
+        finish_op(uring, op, (int)(op->from + (uint32_t)result));
     } else if (uring->commands) {
         op->from += (uint32_t)result;
         start_read(uring, op);
@@ -315,7 +316,7 @@ static void continue_read(struct uring *uring, struct uring_op *op, int result)
         int64_t from = handle_resume(&uring->handles, op->handle, request->offset,
                                      op->from + (uint32_t)result, ++request->short_reads);
         if (from < 0) {
-            finish(uring, op, (int)from);
+            finish_op(uring, op, (int)from);
             return;
         }
         if (request->part_count > 0)
@@ -336,6 +337,7 @@ static void complete(struct uring *uring, uint64_t user_data, int result)
         break;
     case FOR_OP:
         if (op->state == OP_ABANDONED) {
+            assert(uring->abandoned > 0);
             uring->abandoned--;
             free_op(uring, op);
         } else {
@@ -380,7 +382,7 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
             *(before ? &before->next : &queue->first) = op->next;
             if (queue->last == op)
                 queue->last = before;
-            finish(uring, op, -ETIMEDOUT);
+            finish_op(uring, op, -ETIMEDOUT);
         } else if (op->state == OP_READING) {
             struct io_uring_sqe *sqe = get_sqe(uring);
             io_uring_prep_rw(IORING_OP_ASYNC_CANCEL, sqe, -1, NULL, 0, 0);
@@ -389,7 +391,7 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
             op->state = OP_CANCELLING;
         } else {
             op->request->held = true;
-            finish(uring, op, -ETIMEDOUT);
+            finish_op(uring, op, -ETIMEDOUT);
         }
     }
 }
@@ -487,7 +489,7 @@ const char *uring_refusal_text(int refusal)
     }
 }
 
-static int refuse(int refusal)
+static int refuse_ring(int refusal)
 {
     return fail(-refusal, "io_uring %s: %s; --reader auto or pread reads without it",
                 uring_refusal_text(refusal), fail_errno_text(refusal));
@@ -500,7 +502,7 @@ int uring_usable(void)
     const int refusal = uring_make_ring(&ring, 1, 0, &flags);
 
     if (refusal)
-        return refuse(refusal);
+        return refuse_ring(refusal);
     io_uring_queue_exit(&ring);
     return 0;
 }
@@ -550,7 +552,7 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
     if (refusal == 0)
         return uring_create_tables(uring);
     if (!config->falls_back)
-        return refuse(refusal);
+        return refuse_ring(refusal);
     const struct io_pool_settings pool_settings = {
         .config = config, .flags = uring->handles.flags, .work = pread_task};
     handles_destroy(&uring->handles);

@@ -6,7 +6,6 @@
 #ifndef IOBENCH_READERS_URING_H
 #define IOBENCH_READERS_URING_H
 
-#include "base/file.h"
 #include "readers/handles.h"
 #include "readers/reader.h"
 #include "readers/waker.h"

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -62,7 +61,7 @@ static int make_best_ring(struct uring *uring, unsigned wanted)
     return code;
 }
 
-static void note(struct reader_traits *traits, const char *text)
+static void add_notice(struct reader_traits *traits, const char *text)
 {
     size_t used = strlen(traits->notice);
 
@@ -109,11 +108,12 @@ static int set_up_ring(struct uring *uring, const struct uring_settings *setting
         uring->ring_is_up = false;
     }
     if (settings->iopoll)
-        note(traits, settings->direct ? "this storage cannot be polled (iopoll): using interrupts"
-                                      : "iopoll needs direct: using interrupts");
+        add_notice(traits, settings->direct
+                               ? "this storage cannot be polled (iopoll): using interrupts"
+                               : "iopoll needs direct: using interrupts");
     int code = make_best_ring(uring, wanted);
     if (code == -EPERM && wanted) {
-        note(traits, "sqpoll is not allowed here");
+        add_notice(traits, "sqpoll is not allowed here");
         code = make_best_ring(uring, 0);
     }
     return code;
@@ -165,8 +165,9 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
         if (probe >= 0 && preadv2(probe, &to, 1, 0, FLAG_DONTCACHE) >= 0)
             uring->rw_flags = FLAG_DONTCACHE;
         else
-            note(traits,
-                 "uncached reads (RWF_DONTCACHE) are not supported here: using buffered reads");
+            add_notice(
+                traits,
+                "uncached reads (RWF_DONTCACHE) are not supported here: using buffered reads");
     }
     if (probe >= 0)
         close(probe);
@@ -182,7 +183,7 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
             snprintf(text, sizeof text,
                      "buffers are not registered: RLIMIT_MEMLOCK is below %s (ulimit -l)",
                      bytes_text(bytes, size, sizeof size));
-            note(traits, text);
+            add_notice(traits, text);
         }
     }
     /* Only if every shard keeps its index: otherwise each change costs a system call. */

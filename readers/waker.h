@@ -8,8 +8,11 @@
 #define IOBENCH_READERS_WAKER_H
 
 #include "base/atomic.h"
+#include "base/fail.h"
 
-#include <stdbool.h>
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 struct waker {
     int fd; /* an eventfd */
@@ -17,13 +20,38 @@ struct waker {
 };
 
 /* Returns 0 or a negative errno with a reason; call waker_close() either way. */
-int waker_open(struct waker *waker);
-void waker_close(struct waker *waker);
+static inline int waker_open(struct waker *waker)
+{
+    *waker = (struct waker){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    return waker->fd < 0 ? fail(errno, "eventfd: %s", fail_errno_text(errno)) : 0;
+}
 
-void waker_wake(struct waker *waker);
+static inline void waker_close(struct waker *waker)
+{
+    if (waker->fd >= 0)
+        close(waker->fd);
+    waker->fd = -1;
+}
+
+/* Only the first of several calls enters the kernel. A full eventfd is readable, too. */
+static inline void waker_wake(struct waker *waker)
+{
+    if (!flag_test_and_set(&waker->is_asked))
+        eventfd_write(waker->fd, 1);
+}
+
 /* Return true if the waker was woken since the last call. */
-bool waker_was_asked(struct waker *waker);
+static inline bool waker_was_asked(struct waker *waker)
+{
+    return flag_test_and_clear(&waker->is_asked);
+}
+
 /* Drain the readable descriptor before waiting for it again. */
-void waker_silence(const struct waker *waker);
+static inline void waker_silence(const struct waker *waker)
+{
+    eventfd_t count;
+
+    eventfd_read(waker->fd, &count);
+}
 
 #endif

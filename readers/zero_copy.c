@@ -31,36 +31,6 @@ struct scan_range {
 #define SCAN_PAGES _IOWR('f', 16, struct scan)
 #define SCAN_PRESENT 8
 
-/* Before Linux 5.14: copy one byte of each page to ourselves, which fails instead of raising
- * SIGBUS. */
-static int touch_pages(const uint8_t *first, size_t bytes, size_t page)
-{
-    for (size_t at = 0; at < bytes; at += page) {
-        uint8_t byte;
-        struct iovec to = {.iov_base = &byte, .iov_len = 1};
-        struct iovec from = {.iov_base = (void *)(uintptr_t)(first + at), .iov_len = 1};
-        if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1)
-            return -errno;
-    }
-    return 0;
-}
-
-static int fault_in(const uint8_t *first, size_t bytes)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    size_t before = (uintptr_t)first % page;
-
-    first -= before;
-    bytes += before;
-    while (madvise((void *)(uintptr_t)first, bytes, MADV_POPULATE_READ)) {
-        if (errno == EINVAL)
-            return touch_pages(first, bytes, page);
-        if (errno != EINTR && errno != EAGAIN)
-            return -errno;
-    }
-    return 0;
-}
-
 static int check_size(const struct handle *handle)
 {
     struct stat now;
@@ -68,14 +38,6 @@ static int check_size(const struct handle *handle)
     if (stat(handle->path, &now))
         return errno == ENOENT ? -ESTALE : -errno;
     return (uint64_t)now.st_size < handle->bytes ? -ESTALE : 0;
-}
-
-/* A failed fault is past the end of a truncated file, or a storage error. */
-static int cause_of_fault(const struct handle *handle)
-{
-    int code = check_size(handle);
-
-    return code ? code : -EIO;
 }
 
 /* A truncated file has zeros up to the end of its last page, which is 64 KiB on some kernels, and
@@ -91,17 +53,37 @@ static int check_last(const struct handle *handle, const uint8_t *last)
 
 void borrow_pages(struct io_task *task, const uint8_t *first, uint32_t bytes)
 {
-    int code = bytes < task->needed ? -ESTALE : fault_in(first, bytes);
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), before = (uintptr_t)first % page;
+    const uint8_t *start = first - before;
+    int code = bytes < task->needed ? -ESTALE : 0;
 
+    while (code == 0 && madvise((void *)(uintptr_t)start, before + bytes, MADV_POPULATE_READ)) {
+        if (errno != EINVAL && errno != EINTR && errno != EAGAIN)
+            code = -errno;
+        if (errno != EINVAL)
+            continue;
+        /* Before Linux 5.14: copy one byte of each page to ourselves, which fails instead of
+         * raising SIGBUS. */
+        for (size_t at = 0; at < before + bytes && code == 0; at += page) {
+            uint8_t byte;
+            struct iovec to = {.iov_base = &byte, .iov_len = 1};
+            struct iovec from = {.iov_base = (void *)(uintptr_t)(start + at), .iov_len = 1};
+            if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 1)
+                code = -errno;
+        }
+        break;
+    }
     if (code == 0 && bytes > 0)
         code = check_last(task->handle, first + bytes - 1);
-    if (code) {
-        task->result = code == -EFAULT ? cause_of_fault(task->handle) : code;
-        return;
+    if (code == -EFAULT) { /* past the end of a truncated file, or a storage error */
+        code = check_size(task->handle);
+        code = code ? code : -EIO;
     }
+    task->result = code ? code : (int)bytes;
+    if (code)
+        return;
     task->data = first;
     task->borrowed = true;
-    task->result = (int)bytes;
 }
 
 /* Unlike mincore(), this reports no page past the end of a truncated file and also works for files

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 
+#include <assert.h>
 #include <errno.h>
 
 int buffer_open(struct buffer *buffer, struct sequence *sequence, uint64_t capacity,
@@ -49,6 +50,7 @@ int buffer_next(struct buffer *buffer, uint64_t (*input)(void *context), void *c
             buffer->left--;
             continue;
         }
+        assert(buffer->held > 0 && buffer->held <= buffer->capacity);
         uint32_t pick = (uint32_t)random_below(&buffer->random, buffer->held);
         uint32_t slot = slots[pick];
         slots[pick] = slots[--buffer->held];

@@ -3,6 +3,8 @@
 
 #include "base/bytes.h"
 
+#include <assert.h>
+
 enum {
     AUTO_READS = 24, /* full reads in a window: with 1 MiB, 2 or 3 of each of ten files */
     AUTO_MAX = 16384,
@@ -53,6 +55,7 @@ bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,
 {
     const uint64_t end = next->offset + next->bytes;
 
+    assert(run->count > 0 && rules->alignment > 0);
     if (run->count == COALESCE_RECORDS_MAX || next->shard != run->shard ||
         next->offset > run->records_end + GAP_BYTES ||
         bytes_align_up(end, rules->alignment) - run->start > rules->read_bytes)

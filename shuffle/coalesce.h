@@ -37,13 +37,12 @@ struct coalesce coalesce_rules(const struct catalog *catalog, uint32_t window, u
  * memory. */
 uint64_t coalesce_memory_bytes(const struct catalog *catalog, uint32_t window, uint64_t read_bytes);
 
-/* Return true if a window of `count` fetches and `bytes` is full. */
 static inline bool coalesce_is_full(const struct coalesce *rules, uint32_t count, uint64_t bytes)
 {
     return count >= rules->window || (count > 0 && bytes >= rules->window_bytes);
 }
 
-/* Compare for the order within a window. */
+/* The order within a window. */
 static inline bool coalesce_before(const struct extent *a, const struct extent *b)
 {
     return a->shard != b->shard ? a->shard < b->shard : a->offset < b->offset;

@@ -330,6 +330,7 @@ static void heap_push(struct stream *stream, struct fallen fallen)
 static uint64_t heap_pop(struct stream *stream)
 {
     struct fallen *heap = stream->heap;
+    assert(stream->count > 0);
     const uint64_t position = heap[0].position, count = --stream->count;
     const struct fallen moved = heap[count];
     uint64_t at = 0;

@@ -6,7 +6,6 @@
 #include "base/random.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 struct catalog *outline_create(uint64_t records, uint32_t shards, uint32_t record_bytes,
                                uint32_t spread_bytes)

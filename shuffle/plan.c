@@ -64,25 +64,6 @@ static int by_record(const void *a, const void *b)
     return (x->record > y->record) - (x->record < y->record);
 }
 
-/* Replay the operations before a draw; held[slot] becomes the record there plus 1. */
-static int replay(struct plan *plan, uint64_t draw, uint64_t *held)
-{
-    struct plan_op ops[256];
-
-    while (draw > 0) {
-        /* An operation is at most one draw, so this never overshoots. */
-        int count = plan->ops->next(plan->state, ops, draw < 256 ? (uint32_t)draw : 256);
-        if (count < 0)
-            return count;
-        assert(count > 0);
-        for (int i = 0; i < count; i++) {
-            held[ops[i].slot] = ops[i].kind == PLAN_FETCH ? ops[i].record + 1 : 0;
-            draw -= ops[i].kind == PLAN_DRAW;
-        }
-    }
-    return 0;
-}
-
 int plan_seek(struct plan *plan, uint64_t draw)
 {
     const uint64_t slots = plan->traits.slots;
@@ -97,7 +78,19 @@ int plan_seek(struct plan *plan, uint64_t draw)
     uint64_t *held = memory_array(slots, sizeof *held);
     free(plan->refetches);
     plan->refetches = memory_array(slots, sizeof *plan->refetches);
-    int code = held && plan->refetches ? replay(plan, draw, held) : -ENOMEM;
+    int code = held && plan->refetches ? 0 : -ENOMEM;
+    /* Replay the operations before it; held[slot] becomes the record there plus 1. */
+    while (code == 0 && draw > 0) {
+        /* An operation is at most one draw, so this never overshoots. */
+        struct plan_op ops[256];
+        const int count = plan->ops->next(plan->state, ops, draw < 256 ? (uint32_t)draw : 256);
+        code = count < 0 ? count : 0;
+        assert(count);
+        for (int i = 0; i < count; i++) {
+            held[ops[i].slot] = ops[i].kind == PLAN_FETCH ? ops[i].record + 1 : 0;
+            draw -= ops[i].kind == PLAN_DRAW;
+        }
+    }
     for (uint64_t slot = 0; code == 0 && slot < slots; slot++)
         if (held[slot])
             plan->refetches[plan->refetch_count++] = (struct plan_op){

@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -163,6 +164,7 @@ static int run_epoch(struct measuring *m, struct plan *plan, uint32_t rank, uint
                 m->window_bytes += extent->bytes;
                 continue;
             }
+            assert(m->held_bytes >= catalog_extent(terms->scope.catalog, *slot)->bytes);
             m->held_bytes -= catalog_extent(terms->scope.catalog, *slot)->bytes;
             measure_draw(m, *slot, epoch);
             if (terms->draw)

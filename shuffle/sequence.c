@@ -439,6 +439,7 @@ int sequence_begin(void *state, uint64_t epoch)
                       : scope->remainder == PLAN_DROP ? sequence->least
                                                       : sequence->own;
     sequence->length = elastic ? elastic_length(scope) : sequence->draws;
+    assert(sequence->own > 0 && sequence->run_count <= sequence->run_capacity);
     return 0;
 }
 

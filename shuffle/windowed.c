@@ -9,6 +9,7 @@
 #include "shuffle/plugins.h"
 #include "shuffle/sequence.h"
 
+#include <assert.h>
 #include <errno.h>
 
 struct windowed_state {
@@ -62,6 +63,7 @@ static void start_window(struct windowed_state *windowed, uint64_t begin)
         windowed->end = length;
     windowed->permutation =
         permutation_start(random_hash(windowed->seed, begin, 0), windowed->end - begin);
+    assert(windowed->end > begin);
     windowed->fetched = 0;
     windowed->base = windowed->place;
 }
