@@ -22,7 +22,7 @@ static int answer(struct ranks *ranks, uint32_t rank)
     return code;
 }
 
-static int ask(struct ranks *ranks, struct ranks_clock *clock)
+static int measure_offset(struct ranks *ranks, struct ranks_clock *clock)
 {
     uint64_t least_ns = UINT64_MAX;
     int code = 0;
@@ -55,7 +55,7 @@ int ranks_compare_clocks(struct ranks *ranks, struct ranks_clock *clock)
         if (ranks->place.rank == 0)
             code = answer(ranks, i);
         else if (ranks->place.rank == i)
-            code = ask(ranks, clock);
+            code = measure_offset(ranks, clock);
     }
     return ranks_meet(ranks, code, NULL);
 }

@@ -136,7 +136,7 @@ static int check_launcher(const struct ranks *ranks)
 }
 
 /* The first that works here; the last always does. */
-static int choose(void)
+static int choose_transport(void)
 {
     int i = 0;
 
@@ -155,12 +155,12 @@ static const struct ranks_ops *ops_of(const struct plugin *plugin)
 
 bool ranks_are_launched(void)
 {
-    return ranks_registry[choose() + 1] != NULL;
+    return ranks_registry[choose_transport() + 1] != NULL;
 }
 
 int ranks_join(struct ranks *ranks)
 {
-    const struct ranks_ops *ops = ops_of(ranks_registry[choose()]);
+    const struct ranks_ops *ops = ops_of(ranks_registry[choose_transport()]);
 
     if (!ops) {
         *ranks = ranks_alone();
@@ -497,7 +497,7 @@ static uint32_t find_culprit(const struct verdict *verdicts, uint32_t ranks)
     return first;
 }
 
-static int judge(const struct verdict *verdicts, uint32_t ranks)
+static int judge_verdicts(const struct verdict *verdicts, uint32_t ranks)
 {
     const uint32_t culprit = find_culprit(verdicts, ranks);
     const struct verdict *verdict = &verdicts[culprit];
@@ -531,7 +531,7 @@ static int learn_why(struct ranks *ranks, int code)
             all[i].code = -EPROTO;
     }
     if (verdict == 0)
-        verdict = judge(all, ranks->place.ranks);
+        verdict = judge_verdicts(all, ranks->place.ranks);
     free(all);
     return verdict;
 }
@@ -640,7 +640,7 @@ struct task {
     struct flag done;
 };
 
-static int carry_out(void *argument)
+static int act_task(void *argument)
 {
     struct task *task = argument;
     int code = task->act(task->context);
@@ -669,7 +669,7 @@ int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), v
 
     if (ranks->place.ranks == 1)
         return act(context);
-    int code = thread_start(&thread, "alone", carry_out, &task);
+    int code = thread_start(&thread, "alone", act_task, &task);
     while (code == 0 && !flag_get(&task.done)) {
         const uint64_t since_ns = clock_now_ns() - start_ns;
         ranks_called_off(ranks); /* the heartbeat */

@@ -58,7 +58,7 @@ int mpi_check(int status, const char *who, const char *what)
     return fail(EIO, "%s: %s: %s", who, what, text);
 }
 
-static int check(int status, const char *what)
+static int check_mpi(int status, const char *what)
 {
     return mpi_check(status, "MPI", what);
 }
@@ -69,20 +69,21 @@ static int find_node(struct mpi_state *mpi, struct ranks_place *place)
     MPI_Comm node = MPI_COMM_NULL;
     int lowest = mpi->rank, local_rank = 0, local_ranks = 1;
 
-    int code = check(MPI_Comm_split_type(mpi->ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
-                     "find who shares this node");
+    int code =
+        check_mpi(MPI_Comm_split_type(mpi->ranks, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node),
+                  "find who shares this node");
     if (code)
         return code;
     MPI_Comm_rank(node, &local_rank);
     MPI_Comm_size(node, &local_ranks);
-    code = check(MPI_Bcast(&lowest, 1, MPI_INT, 0, node), "find the node's lowest rank");
+    code = check_mpi(MPI_Bcast(&lowest, 1, MPI_INT, 0, node), "find the node's lowest rank");
     MPI_Comm_free(&node);
     int *all = malloc((size_t)mpi->count * sizeof *all);
     if (!all)
         return fail(ENOMEM, "out of memory");
     if (code == 0)
-        code = check(MPI_Allgather(&lowest, 1, MPI_INT, all, 1, MPI_INT, mpi->ranks),
-                     "number the nodes");
+        code = check_mpi(MPI_Allgather(&lowest, 1, MPI_INT, all, 1, MPI_INT, mpi->ranks),
+                         "number the nodes");
     for (int i = 0; code == 0 && i < mpi->count; i++) {
         place->nodes += all[i] == i;
         place->node += all[i] == i && i < lowest;
@@ -118,13 +119,13 @@ static int mpi_join(void *state, struct ranks_place *place)
 
     int code = find_components();
     if (code == 0)
-        code = check(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "start");
+        code = check_mpi(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), "start");
     if (code)
         return code;
     mpi->is_joined = true;
     mpi->is_shared = level >= MPI_THREAD_SERIALIZED;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    code = check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
+    code = check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
     if (code)
         return code;
     MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
@@ -173,7 +174,7 @@ static int mpi_gather(void *state, const void *mine, uint64_t bytes, void *all)
     const int status = MPI_Iallgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE,
                                       mpi->ranks, &mpi->request);
     mpi_unlock();
-    return check(status, "gather");
+    return check_mpi(status, "gather");
 }
 
 static int mpi_send(void *state, uint32_t to, const void *message, uint64_t bytes)
@@ -187,7 +188,7 @@ static int mpi_send(void *state, uint32_t to, const void *message, uint64_t byte
     const int status =
         MPI_Isend(message, (int)bytes, MPI_BYTE, (int)to, TAG_MESSAGE, mpi->ranks, &mpi->request);
     mpi_unlock();
-    return check(status, "send");
+    return check_mpi(status, "send");
 }
 
 static int mpi_receive(void *state, uint32_t from, void *message, uint64_t bytes)
@@ -201,7 +202,7 @@ static int mpi_receive(void *state, uint32_t from, void *message, uint64_t bytes
     const int status =
         MPI_Irecv(message, (int)bytes, MPI_BYTE, (int)from, TAG_MESSAGE, mpi->ranks, &mpi->request);
     mpi_unlock();
-    return check(status, "receive");
+    return check_mpi(status, "receive");
 }
 
 static int mpi_test(void *state, bool *done)
@@ -213,7 +214,7 @@ static int mpi_test(void *state, bool *done)
     const int status = MPI_Test(&mpi->request, &is_done, MPI_STATUS_IGNORE);
     mpi_unlock();
     *done = is_done;
-    return check(status, "wait for other ranks");
+    return check_mpi(status, "wait for other ranks");
 }
 
 /* A message this small is sent eagerly, so the call does not block. */
@@ -229,7 +230,7 @@ static int mpi_call(void *state, uint32_t to, uint64_t word)
     if (status == MPI_SUCCESS)
         MPI_Request_free(&request);
     mpi_unlock();
-    return check(status, "call another rank");
+    return check_mpi(status, "call another rank");
 }
 
 static int mpi_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
@@ -247,7 +248,7 @@ static int mpi_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
                           MPI_STATUS_IGNORE);
     }
     mpi_unlock();
-    return check(status, "listen to the other ranks");
+    return check_mpi(status, "listen to the other ranks");
 }
 
 struct part_list {
