@@ -79,38 +79,36 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-static int cgroup_open(void *state, const void *settings, const struct probe_site *site,
-                       struct probe_traits *traits)
+static int cgroup_open(struct probe *probe, const struct probe_site *site)
 {
-    struct cgroup_probe *cgroup = state;
+    struct cgroup_probe *cgroup = probe->state;
     struct control_group group;
     int code = -ENOENT;
 
-    (void)settings;
     for (size_t i = 0; i < site->path_count; i++)
         devices_of_path(site->roots, site->paths[i], &cgroup->devices);
     if (cgroup->devices.count == 0)
         return fail(ENOENT, "no block device below the data");
     /* Assume that other processes share our group. */
     if (control_group_find(&group, "blkio", site->roots->proc, site->roots->sys))
-        code = probe_add_file(traits, "%s/%s", group.folder,
+        code = probe_add_file(probe, "%s/%s", group.folder,
                               group.version1 ? "blkio.throttle.io_service_bytes_recursive"
                                              : "io.stat");
     cgroup->version1 = group.version1;
     if (code)
         return fail(ENOENT, "the control group of the process does not count its I/O: neither "
                             "io.stat nor blkio.throttle.io_service_bytes can be read");
-    return metric_add_rows(&traits->metrics, "", rows);
+    return metric_add_rows(&probe->metrics, "", rows);
 }
 
 /* An unused device is not listed: report 0. */
-static void cgroup_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void cgroup_sample(const struct probe *probe, uint64_t *values)
 {
-    const struct cgroup_probe *cgroup = state;
+    const struct cgroup_probe *cgroup = probe->state;
     struct cgroup_counters counters = {0};
     struct text text;
 
-    if (procfile_read(traits->files, &text))
+    if (procfile_read(probe->files, &text))
         return;
     for (uint32_t i = 0; i < cgroup->devices.count; i++) {
         const struct device *device = &cgroup->devices.devices[i];

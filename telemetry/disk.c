@@ -45,20 +45,18 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-static int disk_open(void *state, const void *settings, const struct probe_site *site,
-                     struct probe_traits *traits)
+static int disk_open(struct probe *probe, const struct probe_site *site)
 {
-    struct disk_probe *disk = state;
+    struct disk_probe *disk = probe->state;
     const char *sys = site->roots->sys;
     int code = 0;
 
-    (void)settings;
     for (size_t i = 0; i < site->path_count && code == 0; i++)
         code = devices_of_path(site->roots, site->paths[i], &disk->devices);
     if (code)
         return code;
     if (disk->devices.count == 0 && disk->devices.memory_ends)
-        return metric_add(&traits->metrics, "", in_memory, METRIC_LEVEL, 1) ? 0 : -ENOMEM;
+        return metric_add(&probe->metrics, "", in_memory, METRIC_LEVEL, 1) ? 0 : -ENOMEM;
     if (disk->devices.count == 0)
         return fail(ENOENT, "no block device below the data");
     for (uint32_t i = 0; i < disk->devices.count && code == 0; i++) {
@@ -68,22 +66,22 @@ static int disk_open(void *state, const void *settings, const struct probe_site 
                                      sys, device->device_major, device->device_minor) ||
                           iostats[0] != '0';
         if (disk->counts[i])
-            code = probe_add_file(traits, "%s/dev/block/%u:%u/stat", sys, device->device_major,
+            code = probe_add_file(probe, "%s/dev/block/%u:%u/stat", sys, device->device_major,
                                   device->device_minor);
         if (code == 0)
-            code = metric_add_rows(&traits->metrics, device->name, rows);
+            code = metric_add_rows(&probe->metrics, device->name, rows);
     }
     /* Their pages are cached once more, so that the process is charged for what no disk reads. */
     if (code == 0 && disk->devices.backing_count &&
-        !metric_add(&traits->metrics, "", loop_files, METRIC_LEVEL, 1))
+        !metric_add(&probe->metrics, "", loop_files, METRIC_LEVEL, 1))
         code = -ENOMEM;
     return code;
 }
 
-static void disk_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void disk_sample(const struct probe *probe, uint64_t *values)
 {
-    const struct disk_probe *disk = state;
-    struct procfile *file = traits->files;
+    const struct disk_probe *disk = probe->state;
+    struct procfile *file = probe->files;
     struct disk_counters counters;
     struct text text;
 

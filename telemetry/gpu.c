@@ -151,9 +151,9 @@ static int load_nvml(struct gpu_probe *gpu, const char *named)
     return 0;
 }
 
-static void gpu_close(void *state)
+static void gpu_close(struct probe *probe)
 {
-    struct gpu_probe *gpu = state;
+    struct gpu_probe *gpu = probe->state;
 
     if (gpu->ready)
         gpu->nvml.shutdown();
@@ -166,16 +166,15 @@ static int gpu_usable(void)
     struct gpu_probe gpu = {0};
     int code = load_nvml(&gpu, NULL);
 
-    gpu_close(&gpu);
+    gpu_close(&(struct probe){.state = &gpu});
     return code;
 }
 
-static int gpu_open(void *state, const void *settings, const struct probe_site *site,
-                    struct probe_traits *traits)
+static int gpu_open(struct probe *probe, const struct probe_site *site)
 {
-    struct gpu_probe *gpu = state;
+    struct gpu_probe *gpu = probe->state;
     unsigned count = 0;
-    int code = load_nvml(gpu, ((const struct gpu_settings *)settings)->library);
+    int code = load_nvml(gpu, ((const struct gpu_settings *)probe->settings)->library);
 
     (void)site;
     if (code)
@@ -188,20 +187,19 @@ static int gpu_open(void *state, const void *settings, const struct probe_site *
             continue;
         gpu->count++;
         snprintf(part, sizeof part, "%u", i);
-        code = metric_add_rows(&traits->metrics, part, rows);
+        code = metric_add_rows(&probe->metrics, part, rows);
     }
-    traits->slow_interval_ns = 500000000;
+    probe->slow_interval_ns = 500000000;
     return code;
 }
 
 #define ANSWERS(call, ...) ((call) && (call)(__VA_ARGS__) == 0)
 
-static void gpu_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void gpu_sample(const struct probe *probe, uint64_t *values)
 {
-    const struct gpu_probe *gpu = state;
+    const struct gpu_probe *gpu = probe->state;
     const struct nvml *nvml = &gpu->nvml;
 
-    (void)traits;
     for (unsigned i = 0; i < gpu->count; i++) {
         const nvml_handle device = gpu->devices[i];
         struct gpu_levels levels;

@@ -96,22 +96,22 @@ static const struct port_file {
 enum { PORT_FILES = sizeof port_files / sizeof port_files[0] };
 
 /* Add a metric with a file of its own. Return 1 if the file can be read, 0 if not, or -ENOMEM. */
-static int add_file(struct probe_traits *traits, const char *part, const struct port_file *kind,
+static int add_file(struct probe *probe, const char *part, const struct port_file *kind,
                     uint32_t scale, const char *path)
 {
-    int code = access(path, R_OK) ? -ENOENT : probe_add_file(traits, "%s", path);
+    int code = access(path, R_OK) ? -ENOENT : probe_add_file(probe, "%s", path);
 
     if (code)
         return code == -ENOMEM ? code : 0;
     struct metric *metric =
-        metric_add(&traits->metrics, part, kind->quantity, METRIC_COUNTER, scale);
+        metric_add(&probe->metrics, part, kind->quantity, METRIC_COUNTER, scale);
     if (!metric)
         return -ENOMEM;
     metric->saturates = true;
     return 1;
 }
 
-static int add_port(struct probe_traits *traits, const struct telemetry_roots *roots,
+static int add_port(struct probe *probe, const struct telemetry_roots *roots,
                     const struct infiniband_port *port)
 {
     static const char *const own_files[] = {"rx_bytes", "tx_bytes"};
@@ -126,10 +126,10 @@ static int add_port(struct probe_traits *traits, const struct telemetry_roots *r
     for (unsigned i = 0; i < PORT_FILES; i++) {
         const struct port_file *kind = &port_files[i];
         snprintf(path, sizeof path, "%s/%s", folder, kind->file);
-        code = add_file(traits, part, kind, kind->scale, path);
+        code = add_file(probe, part, kind, kind->scale, path);
         if (code == 0 && kind->older_file) {
             snprintf(path, sizeof path, "%s/%s", folder, kind->older_file);
-            code = add_file(traits, part, kind, kind->scale, path);
+            code = add_file(probe, part, kind, kind->scale, path);
         }
         if (code < 0)
             return code;
@@ -140,7 +140,7 @@ static int add_port(struct probe_traits *traits, const struct telemetry_roots *r
     /* Where a driver has no counters/: EFA and bnxt_re count bytes among their own. */
     for (int i = 0; i < 2 && code >= 0; i++) {
         snprintf(path, sizeof path, "%s/hw_counters/%s", folder, own_files[i]);
-        code = add_file(traits, part, &port_files[i], 1, path);
+        code = add_file(probe, part, &port_files[i], 1, path);
     }
     if (code || !interface[0])
         return code;
@@ -149,25 +149,22 @@ static int add_port(struct probe_traits *traits, const struct telemetry_roots *r
     for (int i = 0; i < 2 && code >= 0; i++) {
         snprintf(path, sizeof path, "%.300s/class/net/%.31s/statistics/%s", roots->sys, interface,
                  own_files[i]);
-        code = add_file(traits, part, &port_files[i], 1, path);
+        code = add_file(probe, part, &port_files[i], 1, path);
     }
     return code;
 }
 
-static int infiniband_open(void *state, const void *settings, const struct probe_site *site,
-                           struct probe_traits *traits)
+static int infiniband_open(struct probe *probe, const struct probe_site *site)
 {
     struct infiniband_port ports[INFINIBAND_PORTS_MAX];
     const uint32_t count = infiniband_list(site->roots, ports, INFINIBAND_PORTS_MAX);
     int code = 0;
 
-    (void)state;
-    (void)settings;
     if (count == 0)
         return fail(ENOENT, "no InfiniBand or RoCE adapter");
     for (uint32_t i = 0; i < count && code >= 0; i++)
-        code = add_port(traits, site->roots, &ports[i]);
-    if (code >= 0 && traits->file_count == 0)
+        code = add_port(probe, site->roots, &ports[i]);
+    if (code >= 0 && probe->file_count == 0)
         return fail(ENOENT,
                     "%s shows no counters, as in a container with its own network "
                     "namespace; bind-mount the host's /sys and set it as root of sysfs",
@@ -175,13 +172,12 @@ static int infiniband_open(void *state, const void *settings, const struct probe
     return code < 0 ? code : 0;
 }
 
-static void infiniband_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void infiniband_sample(const struct probe *probe, uint64_t *values)
 {
     struct text text;
 
-    (void)state;
-    for (uint32_t i = 0; i < traits->file_count; i++)
-        if (procfile_read(&traits->files[i], &text) == 0)
+    for (uint32_t i = 0; i < probe->file_count; i++)
+        if (procfile_read(&probe->files[i], &text) == 0)
             text_u64(&text, &values[i]);
 }
 

@@ -76,36 +76,34 @@ static int find_layer(const struct telemetry_roots *roots, const char *name,
     return code;
 }
 
-static int lustre_open(void *state, const void *settings, const struct probe_site *site,
-                       struct probe_traits *traits)
+static int lustre_open(struct probe *probe, const struct probe_site *site)
 {
     static const char *const layers[] = {"llite", "osc"};
     static const struct metric_row *const layer_rows[] = {application_rows, server_rows};
-    struct lustre_probe *lustre = state;
+    struct lustre_probe *lustre = probe->state;
     int code = 0;
 
-    (void)settings;
     for (int layer = 0; layer < 2 && code == 0; layer++) {
         struct folder_names found;
         code = find_layer(site->roots, layers[layer], &found);
         for (size_t i = 0; code == 0 && i < found.count && i < FILES_MAX; i++)
-            code = probe_add_file(traits, "%s", found.list[i]);
+            code = probe_add_file(probe, "%s", found.list[i]);
         if (code == 0 && found.count)
-            code = metric_add_rows(&traits->metrics, "", layer_rows[layer]);
+            code = metric_add_rows(&probe->metrics, "", layer_rows[layer]);
         folder_names_release(&found);
         if (layer == 0)
-            lustre->application_count = traits->file_count;
+            lustre->application_count = probe->file_count;
     }
-    return code == 0 && traits->file_count == 0
+    return code == 0 && probe->file_count == 0
                ? fail(ENOENT, "no Lustre client counters on this node")
                : code;
 }
 
 /* A sum with a missing part is missing. */
-static void lustre_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void lustre_sample(const struct probe *probe, uint64_t *values)
 {
-    const struct lustre_probe *lustre = state;
-    const uint32_t ends[] = {lustre->application_count, traits->file_count};
+    const struct lustre_probe *lustre = probe->state;
+    const uint32_t ends[] = {lustre->application_count, probe->file_count};
     static const struct metric_row *const layer_rows[] = {application_rows, server_rows};
     uint32_t i = 0;
 
@@ -116,7 +114,7 @@ static void lustre_sample(void *state, const struct probe_traits *traits, uint64
         if (i == ends[layer])
             continue;
         for (; i < ends[layer]; i++)
-            known = known && procfile_read(&traits->files[i], &text) == 0 &&
+            known = known && procfile_read(&probe->files[i], &text) == 0 &&
                     lustre_add_stats(text, &counters);
         values = known ? metric_put_rows(layer_rows[layer], &counters, values)
                        : metric_skip_rows(layer_rows[layer], values);

@@ -138,14 +138,12 @@ static const struct metric_row rows[] = {
     {0},
 };
 
-static int nfs_open(void *state, const void *settings, const struct probe_site *site,
-                    struct probe_traits *traits)
+static int nfs_open(struct probe *probe, const struct probe_site *site)
 {
-    struct nfs_probe *nfs = state;
+    struct nfs_probe *nfs = probe->state;
     struct mount mount;
     int code = 0;
 
-    (void)settings;
     for (size_t i = 0; i < site->path_count && code == 0; i++) {
         uint32_t k = 0;
         code = mount_of_path(site->roots, site->paths[i], &mount);
@@ -161,20 +159,20 @@ static int nfs_open(void *state, const void *settings, const struct probe_site *
         /* The tail of a long mount point is more telling than its head. */
         const size_t length = strlen(mount.point);
         const size_t cut = length < METRIC_PART_BYTES ? 0 : length - METRIC_PART_BYTES + 1;
-        code = metric_add_rows(&traits->metrics, mount.point + cut, rows);
+        code = metric_add_rows(&probe->metrics, mount.point + cut, rows);
     }
     if (code == 0 && nfs->count == 0)
         return fail(ENOENT, "the data is not on NFS");
-    return code ? code : probe_add_file(traits, "%s/self/mountstats", site->roots->proc);
+    return code ? code : probe_add_file(probe, "%s/self/mountstats", site->roots->proc);
 }
 
-static void nfs_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void nfs_sample(const struct probe *probe, uint64_t *values)
 {
-    struct nfs_probe *nfs = state;
+    struct nfs_probe *nfs = probe->state;
     struct nfs_counters counters;
     struct text text;
 
-    if (procfile_read(traits->files, &text))
+    if (procfile_read(probe->files, &text))
         return;
     for (uint32_t i = 0; i < nfs->count; i++)
         values = nfs_parse(text, nfs->points[i], &counters)

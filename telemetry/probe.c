@@ -15,13 +15,14 @@ int probe_open(struct probe *probe, const struct plugin_choice *choice,
                const struct probe_site *site)
 {
     *probe = (struct probe){.ops = (const struct probe_ops *)choice->plugin};
-    probe->traits.metrics.probe = choice->plugin->name;
+    probe->settings = choice->settings;
+    probe->metrics.probe = choice->plugin->name;
     probe->state = memory_zeroed(choice->plugin->state_size + 1);
     if (!probe->state)
         return -ENOMEM;
-    int code = probe->ops->open(probe->state, choice->settings, site, &probe->traits);
+    int code = probe->ops->open(probe, site);
     assert(code <= 0);
-    if (code == 0 && probe->traits.metrics.count == 0)
+    if (code == 0 && probe->metrics.count == 0)
         code = fail(ENOENT, "nothing to count");
     return code;
 }
@@ -29,38 +30,38 @@ int probe_open(struct probe *probe, const struct plugin_choice *choice,
 void probe_close(struct probe *probe)
 {
     if (probe->state && probe->ops->close)
-        probe->ops->close(probe->state);
+        probe->ops->close(probe);
     free(probe->state);
-    for (uint32_t i = 0; i < probe->traits.file_count; i++)
-        procfile_close(&probe->traits.files[i]);
-    free(probe->traits.files);
-    free(probe->traits.metrics.metrics);
+    for (uint32_t i = 0; i < probe->file_count; i++)
+        procfile_close(&probe->files[i]);
+    free(probe->files);
+    free(probe->metrics.metrics);
     *probe = (struct probe){0};
 }
 
 void probe_sample(struct probe *probe, uint64_t *values)
 {
-    for (uint32_t i = 0; i < probe->traits.metrics.count; i++)
+    for (uint32_t i = 0; i < probe->metrics.count; i++)
         values[i] = PROBE_MISSING;
-    probe->ops->sample(probe->state, &probe->traits, values);
+    probe->ops->sample(probe, values);
 }
 
-int probe_add_file(struct probe_traits *traits, const char *format, ...)
+int probe_add_file(struct probe *probe, const char *format, ...)
 {
     char path[4096];
     va_list arguments;
 
-    if (memory_room(&traits->files, traits->file_count, sizeof *traits->files, "counter files"))
+    if (memory_room(&probe->files, probe->file_count, sizeof *probe->files, "counter files"))
         return -ENOMEM;
     va_start(arguments, format);
     vsnprintf(path, sizeof path, format, arguments);
     va_end(arguments);
-    struct procfile *file = &traits->files[traits->file_count];
+    struct procfile *file = &probe->files[probe->file_count];
     int code = procfile_open(file, "%s", path);
     if (code)
         procfile_close(file); /* some drivers have files that fail to read */
     else
-        traits->file_count++;
+        probe->file_count++;
     return code;
 }
 

@@ -58,31 +58,29 @@ struct probe_site {
     size_t pid_count; /* 0: this one */
 };
 
-struct probe_traits {
-    struct metric_list metrics;
-    struct procfile *files; /* opened by probe_add_file(), closed by probe.c */
-    uint32_t file_count;
-    /* A sample takes milliseconds or must not be taken often: use a thread of its own and at least
-     * this interval. 0: neither. */
-    uint64_t slow_interval_ns;
-};
+struct probe;
 
 struct probe_ops {
     struct plugin plugin;
     /* Returns -ENOENT with a reason if this machine has nothing to probe. */
-    int (*open)(void *state, const void *settings, const struct probe_site *site,
-                struct probe_traits *traits);
-    void (*close)(void *state); /* after every open, failed ones too; NULL: nothing to do */
+    int (*open)(struct probe *probe, const struct probe_site *site);
+    void (*close)(struct probe *probe); /* after every open, failed ones too; NULL: nothing to do */
     /* values: one per metric, preset to PROBE_MISSING. */
-    void (*sample)(void *state, const struct probe_traits *traits, uint64_t *values);
+    void (*sample)(const struct probe *probe, uint64_t *values);
 };
 
 extern const struct plugin *const probe_registry[];
 
 struct probe {
     const struct probe_ops *ops;
-    void *state;
-    struct probe_traits traits;
+    void *state;          /* the plug-in's, zeroed */
+    const void *settings; /* until open() returns */
+    struct metric_list metrics;
+    struct procfile *files; /* opened by probe_add_file(), closed by probe.c */
+    uint32_t file_count;
+    /* A sample takes milliseconds or must not be taken often: use a thread of its own and at least
+     * this interval. 0: neither. */
+    uint64_t slow_interval_ns;
 };
 
 /* Returns 0 or a negative errno with a reason; close in either case. Does not call the plug-in's
@@ -96,7 +94,7 @@ void probe_sample(struct probe *probe, uint64_t *values);
 
 /* Open a file to be read again for each sample. Returns 0, or a negative errno with a reason; the
  * file is then not in the list. */
-int probe_add_file(struct probe_traits *traits, const char *format, ...)
+int probe_add_file(struct probe *probe, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Add a metric and return it for further settings; NULL with a reason if out of memory. */

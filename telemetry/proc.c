@@ -43,26 +43,24 @@ static const struct metric_row cpu_rows[] = {
 };
 enum { CPU_ROWS = sizeof cpu_rows / sizeof cpu_rows[0] - 1 };
 
-static int cpu_open(void *state, const void *settings, const struct probe_site *site,
-                    struct probe_traits *traits)
+static int cpu_open(struct probe *probe, const struct probe_site *site)
 {
     const uint32_t tick_ms = (uint32_t)(1000 / sysconf(_SC_CLK_TCK));
-    struct cpu_probe *cpu = state;
+    struct cpu_probe *cpu = probe->state;
     struct cpu_counters counters;
     struct text text, name;
-    int code = probe_add_file(traits, "%s/stat", site->roots->proc);
+    int code = probe_add_file(probe, "%s/stat", site->roots->proc);
 
-    (void)settings;
     if (code)
         return code;
-    code = procfile_read(traits->files, &text);
+    code = procfile_read(probe->files, &text);
     if (code)
         return fail(-code, "%s/stat: %s", site->roots->proc, fail_errno_text(code));
     while (cpu->count < CPUS_MAX && cpu_parse_next(&text, &name, &counters)) {
         char *copy = text_copy(name, cpu->names[cpu->count++], CPU_NAME_BYTES);
         /* The total is the part "all". */
         for (const struct metric_row *row = cpu_rows; row->quantity; row++)
-            if (!metric_add(&traits->metrics, copy[3] ? copy + 3 : "all", row->quantity, row->kind,
+            if (!metric_add(&probe->metrics, copy[3] ? copy + 3 : "all", row->quantity, row->kind,
                             tick_ms))
                 return -ENOMEM;
     }
@@ -70,14 +68,14 @@ static int cpu_open(void *state, const void *settings, const struct probe_site *
 }
 
 /* Offline CPUs vanish from the text; the others keep their order. */
-static void cpu_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void cpu_sample(const struct probe *probe, uint64_t *values)
 {
-    struct cpu_probe *cpu = state;
+    struct cpu_probe *cpu = probe->state;
     struct cpu_counters counters;
     struct text text, name;
     uint32_t at = 0;
 
-    if (procfile_read(traits->files, &text))
+    if (procfile_read(probe->files, &text))
         return;
     while (at < cpu->count && cpu_parse_next(&text, &name, &counters)) {
         uint32_t found = at;
@@ -132,23 +130,19 @@ static const struct metric_row memory_rows[] = {
     {0},
 };
 
-static int meminfo_open(void *state, const void *settings, const struct probe_site *site,
-                        struct probe_traits *traits)
+static int meminfo_open(struct probe *probe, const struct probe_site *site)
 {
-    int code = probe_add_file(traits, "%s/meminfo", site->roots->proc);
+    int code = probe_add_file(probe, "%s/meminfo", site->roots->proc);
 
-    (void)state;
-    (void)settings;
-    return code ? code : metric_add_rows(&traits->metrics, "", memory_rows);
+    return code ? code : metric_add_rows(&probe->metrics, "", memory_rows);
 }
 
-static void meminfo_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void meminfo_sample(const struct probe *probe, uint64_t *values)
 {
     struct meminfo_levels levels;
     struct text text;
 
-    (void)state;
-    if (procfile_read(traits->files, &text) == 0 && meminfo_parse(text, &levels))
+    if (procfile_read(probe->files, &text) == 0 && meminfo_parse(text, &levels))
         metric_put_rows(memory_rows, &levels, values);
 }
 
@@ -184,30 +178,26 @@ static const struct metric_row pressure_rows[] = {
     {0},
 };
 
-static int pressure_open(void *state, const void *settings, const struct probe_site *site,
-                         struct probe_traits *traits)
+static int pressure_open(struct probe *probe, const struct probe_site *site)
 {
     static const char *const resources[] = {"io", "memory", "cpu"};
     int code = 0;
 
-    (void)state;
-    (void)settings;
     for (size_t i = 0; i < sizeof resources / sizeof resources[0] && code == 0; i++) {
-        code = probe_add_file(traits, "%s/pressure/%s", site->roots->proc, resources[i]);
+        code = probe_add_file(probe, "%s/pressure/%s", site->roots->proc, resources[i]);
         if (code == 0)
-            code = metric_add_rows(&traits->metrics, resources[i], pressure_rows);
+            code = metric_add_rows(&probe->metrics, resources[i], pressure_rows);
     }
     return code;
 }
 
-static void pressure_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void pressure_sample(const struct probe *probe, uint64_t *values)
 {
     struct pressure_counters counters;
     struct text text;
 
-    (void)state;
-    for (uint32_t i = 0; i < traits->file_count; i++)
-        values = procfile_read(&traits->files[i], &text) == 0 && pressure_parse(text, &counters)
+    for (uint32_t i = 0; i < probe->file_count; i++)
+        values = procfile_read(&probe->files[i], &text) == 0 && pressure_parse(text, &counters)
                      ? metric_put_rows(pressure_rows, &counters, values)
                      : metric_skip_rows(pressure_rows, values);
 }
@@ -260,31 +250,27 @@ static const struct metric_row process_rows[] = {
     {0},
 };
 
-static int process_open(void *state, const void *settings, const struct probe_site *site,
-                        struct probe_traits *traits)
+static int process_open(struct probe *probe, const struct probe_site *site)
 {
     char pid[16] = "self";
     int code = 0;
 
-    (void)state;
-    (void)settings;
     for (size_t i = 0; i < (site->pid_count ? site->pid_count : 1) && code == 0; i++) {
         if (site->pid_count)
             snprintf(pid, sizeof pid, "%d", site->pids[i]);
-        code = probe_add_file(traits, "%s/%s/io", site->roots->proc, pid);
+        code = probe_add_file(probe, "%s/%s/io", site->roots->proc, pid);
     }
-    return code ? code : metric_add_rows(&traits->metrics, "", process_rows);
+    return code ? code : metric_add_rows(&probe->metrics, "", process_rows);
 }
 
 /* If one part is missing, so is the sum. */
-static void process_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void process_sample(const struct probe *probe, uint64_t *values)
 {
     struct process_counters sum = {0}, counters;
     struct text text;
 
-    (void)state;
-    for (uint32_t i = 0; i < traits->file_count; i++) {
-        if (procfile_read(&traits->files[i], &text) || !process_parse_io(text, &counters))
+    for (uint32_t i = 0; i < probe->file_count; i++) {
+        if (procfile_read(&probe->files[i], &text) || !process_parse_io(text, &counters))
             return;
         sum.read_bytes += counters.read_bytes;
         sum.read_calls_bytes += counters.read_calls_bytes;
@@ -350,19 +336,17 @@ static const struct metric_row net_rows[] = {
 };
 enum { NET_ROWS = sizeof net_rows / sizeof net_rows[0] - 1 };
 
-static int net_open(void *state, const void *settings, const struct probe_site *site,
-                    struct probe_traits *traits)
+static int net_open(struct probe *probe, const struct probe_site *site)
 {
-    struct net_probe *net = state;
+    struct net_probe *net = probe->state;
     struct net_counters counters;
     struct text text, name;
     char device[512];
-    int code = probe_add_file(traits, "%s/net/dev", site->roots->proc);
+    int code = probe_add_file(probe, "%s/net/dev", site->roots->proc);
 
-    (void)settings;
     if (code)
         return code;
-    code = procfile_read(traits->files, &text);
+    code = procfile_read(probe->files, &text);
     if (code)
         return fail(-code, "%s/net/dev: %s", site->roots->proc, fail_errno_text(code));
     /* Bridges, bonds etc. count traffic of a real interface again; a container has only virtual
@@ -375,18 +359,18 @@ static int net_open(void *state, const void *settings, const struct probe_site *
             if (strcmp(copy, "lo") == 0 || (real && access(device, F_OK)))
                 continue;
             net->count++;
-            code = metric_add_rows(&traits->metrics, copy, net_rows);
+            code = metric_add_rows(&probe->metrics, copy, net_rows);
         }
     return code;
 }
 
-static void net_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void net_sample(const struct probe *probe, uint64_t *values)
 {
-    struct net_probe *net = state;
+    struct net_probe *net = probe->state;
     struct net_counters counters;
     struct text text, name;
 
-    if (procfile_read(traits->files, &text))
+    if (procfile_read(probe->files, &text))
         return;
     while (net_parse_next(&text, &name, &counters))
         for (uint32_t i = 0; i < net->count; i++)

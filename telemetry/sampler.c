@@ -64,8 +64,8 @@ static int add_probe(struct sampler *sampler, const struct plugin_choice *choice
         return code;
     }
     watched->sampler = sampler;
-    watched->slow = watched->probe.traits.slow_interval_ns > 0;
-    watched->fresh = memory_array(watched->probe.traits.metrics.count, sizeof *watched->fresh);
+    watched->slow = watched->probe.slow_interval_ns > 0;
+    watched->fresh = memory_array(watched->probe.metrics.count, sizeof *watched->fresh);
     sampler->watched_count++;
     return watched->fresh ? 0 : -ENOMEM;
 }
@@ -105,14 +105,14 @@ struct sampler *sampler_open(const struct sampler_site *site)
     }
     for (uint32_t i = 0; i < sampler->watched_count; i++) {
         sampler->watched[i].first = count;
-        count += sampler->watched[i].probe.traits.metrics.count;
+        count += sampler->watched[i].probe.metrics.count;
     }
     struct metric *metrics = memory_array(count + 1, sizeof *metrics);
     sampler->values = memory_array(count + 1, sizeof *sampler->values);
     if (code == 0 && (!metrics || !sampler->values))
         code = -ENOMEM;
     for (uint32_t i = 0; code == 0 && i < sampler->watched_count; i++) {
-        const struct metric_list *list = &sampler->watched[i].probe.traits.metrics;
+        const struct metric_list *list = &sampler->watched[i].probe.metrics;
         memcpy(metrics + sampler->watched[i].first, list->metrics, list->count * sizeof *metrics);
     }
     const uint64_t rows = memory / ((1 + (uint64_t)count) * sizeof *sampler->values);
@@ -179,7 +179,7 @@ void sampler_sample(struct sampler *sampler)
     for (uint32_t i = 0; i < sampler->watched_count; i++) {
         struct watched *watched = &sampler->watched[i];
         uint64_t *values = sampler->values + watched->first;
-        const size_t bytes = watched->probe.traits.metrics.count * sizeof *values;
+        const size_t bytes = watched->probe.metrics.count * sizeof *values;
         if (!watched->slow)
             continue;
         if (watched->is_fresh)
@@ -219,7 +219,7 @@ static int run_slow(void *argument)
 {
     struct watched *watched = argument;
     struct sampler *sampler = watched->sampler;
-    const uint32_t count = watched->probe.traits.metrics.count;
+    const uint32_t count = watched->probe.metrics.count;
     uint64_t *values = memory_array(count, sizeof *values);
 
     if (!values)
@@ -232,7 +232,7 @@ static int run_slow(void *argument)
         memcpy(watched->fresh, values, count * sizeof *values);
         watched->is_fresh = true;
         pthread_mutex_unlock(&sampler->lock);
-    } while (sleep_until(sampler, start_ns + watched->probe.traits.slow_interval_ns));
+    } while (sleep_until(sampler, start_ns + watched->probe.slow_interval_ns));
     counter_add(&sampler->slow_cpu_ns, clock_cpu_ns());
     free(values);
     return 0;

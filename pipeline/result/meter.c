@@ -33,22 +33,20 @@ struct meter_probe {
     const struct meter_list *list;
 };
 
-static int meter_open(void *state, const void *settings, const struct probe_site *site,
-                      struct probe_traits *traits)
+static int meter_open(struct probe *probe, const struct probe_site *site)
 {
     (void)site;
-    ((struct meter_probe *)state)->list = settings;
+    ((struct meter_probe *)probe->state)->list = probe->settings;
     for (int i = 0; i < METER_COUNTS; i++)
-        if (!metric_add(&traits->metrics, "", meter_figures[i].quantity, METRIC_COUNTER, 1))
+        if (!metric_add(&probe->metrics, "", meter_figures[i].quantity, METRIC_COUNTER, 1))
             return -ENOMEM;
     return 0;
 }
 
-static void meter_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void meter_sample(const struct probe *probe, uint64_t *values)
 {
-    const struct meter_list *list = ((const struct meter_probe *)state)->list;
+    const struct meter_list *list = ((const struct meter_probe *)probe->state)->list;
 
-    (void)traits;
     for (int i = 0; i < METER_COUNTS; i++) {
         values[i] = 0;
         for (uint32_t k = 0; k < list->count; k++)

@@ -156,7 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     end = bytes + count;
     fail_clear();
     if (probe_open(&probe, &choice, &site) == 0) {
-        FUZZ_CHECK(probe.traits.metrics.count <= sizeof values / sizeof values[0]);
+        FUZZ_CHECK(probe.metrics.count <= sizeof values / sizeof values[0]);
         for (int i = 0; i < 3; i++)
             probe_sample(&probe, values);
     } else {

@@ -33,7 +33,7 @@ static inline int look_open(struct look *look, const char *name, const struct pr
     int code = probe_open(&look->probe, &choice, site);
     plugin_release(&choice);
     if (code == 0) {
-        assert_true(look->probe.traits.metrics.count <= 256);
+        assert_true(look->probe.metrics.count <= 256);
         probe_sample(&look->probe, look->values);
     }
     return code;
@@ -41,7 +41,7 @@ static inline int look_open(struct look *look, const char *name, const struct pr
 
 static inline uint64_t value_of(const struct look *look, const char *part, const char *quantity)
 {
-    const struct metric_list *list = &look->probe.traits.metrics;
+    const struct metric_list *list = &look->probe.metrics;
     const size_t length = strlen(part), most = METRIC_PART_BYTES - 1;
     const char *tail = length > most ? part + length - most : part; /* what fits of a long path */
 

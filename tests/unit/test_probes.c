@@ -39,7 +39,7 @@ static void network_interfaces(void **unused)
         " ib0.8002: 9 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n"
         "  bad: 1 2 3\n");
     assert_int_equal(look_open(&look, "net", &imitated), 0);
-    assert_int_equal(look.probe.traits.metrics.count, 2 * 8);
+    assert_int_equal(look.probe.metrics.count, 2 * 8);
     assert_int_equal(value_of(&look, "eth0", "receive_bytes"), 5000000000);
     assert_int_equal(value_of(&look, "eth0", "transmit_drop_count"), 4);
     assert_int_equal(value_of(&look, "ib0.8002", "transmit_bytes"), 1);
@@ -54,7 +54,7 @@ static void network_interfaces(void **unused)
     folder_put("proc/net/dev", "br0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
                                "ib0: 7 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
     assert_int_equal(look_open(&look, "net", &imitated), 0);
-    assert_int_equal(look.probe.traits.metrics.count, 8);
+    assert_int_equal(look.probe.metrics.count, 8);
     assert_int_equal(value_of(&look, "ib0", "receive_bytes"), 7);
     probe_close(&look.probe);
 }
@@ -68,7 +68,7 @@ static void processors(void **unused)
     folder_put("proc/stat", "cpu  100 2 30 4000 50 6 7 8 0 0\ncpu0 60 1 10 2000 25 3 3 4 0 0\n"
                             "cpu3 40 1 20 2000 25 3 4 4 0 0\nintr 1 2 3\nctxt 5\n");
     assert_int_equal(look_open(&look, "cpu", &imitated), 0);
-    assert_int_equal(look.probe.traits.metrics.count, 3 * 4);
+    assert_int_equal(look.probe.metrics.count, 3 * 4);
     assert_int_equal(value_of(&look, "all", "user_ms"), 102 * tick_ms);
     assert_int_equal(value_of(&look, "3", "system_ms"), 27 * tick_ms);
     assert_int_equal(value_of(&look, "0", "io_wait_ms"), 25 * tick_ms);
@@ -307,8 +307,8 @@ static void mellanox_adapter(void **unused)
     assert_int_equal(value_of(&look, "mlx5_2/1", "transmit_bytes"), 104);
     assert_int_equal(value_of(&look, "mlx5_2/1", "packet_sequence_error_count"), 2);
     assert_int_equal(value_of(&look, "mlx5_2/1", "congestion_sent_count"), 17);
-    for (uint32_t i = 0; i < look.probe.traits.metrics.count; i++)
-        assert_true(look.probe.traits.metrics.metrics[i].saturates);
+    for (uint32_t i = 0; i < look.probe.metrics.count; i++)
+        assert_true(look.probe.metrics.metrics[i].saturates);
     probe_close(&look.probe);
 }
 
@@ -329,8 +329,8 @@ static void gpus_by_a_library(void **unused)
 
     (void)unused;
     assert_int_equal(look_open(&look, "gpu:" MOCK_NVML, &imitated), 0);
-    assert_int_equal(look.probe.traits.metrics.count, 2 * 12);
-    assert_true(look.probe.traits.slow_interval_ns > 0);
+    assert_int_equal(look.probe.metrics.count, 2 * 12);
+    assert_true(look.probe.slow_interval_ns > 0);
     assert_int_equal(value_of(&look, "0", "utilization_percent"), 87);
     assert_int_equal(value_of(&look, "0", "power_milliwatts"), 312500);
     assert_int_equal(value_of(&look, "0", "pcie_receive_kb_per_s"), 9100000);
@@ -407,19 +407,15 @@ struct held_probe {
 };
 static uint64_t held_answer;
 
-static int held_open(void *state, const void *settings, const struct probe_site *site,
-                     struct probe_traits *traits)
+static int held_open(struct probe *probe, const struct probe_site *site)
 {
-    (void)state;
-    (void)settings;
     (void)site;
-    return metric_add(&traits->metrics, "", "asked_count", METRIC_COUNTER, 1) ? 0 : -ENOMEM;
+    return metric_add(&probe->metrics, "", "asked_count", METRIC_COUNTER, 1) ? 0 : -ENOMEM;
 }
 
-static void held_sample(void *state, const struct probe_traits *traits, uint64_t *values)
+static void held_sample(const struct probe *probe, uint64_t *values)
 {
-    (void)traits;
-    values[0] = ++((struct held_probe *)state)->asked;
+    values[0] = ++((struct held_probe *)probe->state)->asked;
     if (values[0] == 2) {
         held_answer = values[0];
         clock_sleep_ns(30000000);
