@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	pipeline/settings/alike.c \
-	pipeline/settings/alike.h \
 	pipeline/settings/job.c \
 	pipeline/settings/job.h \
 	pipeline/settings/job_options.h \

@@ -4,7 +4,6 @@
  */
 #include "pipeline/jobs/train.h"
 #include "pipeline/jobs/session.h"
-#include "pipeline/settings/alike.h"
 
 #include "base/fail.h"
 #include "base/file.h"

@@ -10,6 +10,7 @@
 #include "base/thread.h"
 #include "formats/format.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -180,6 +181,7 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
 {
     struct batch_account own = {0};
 
+    assert(worker->unfinished_count < GROUP_MAX);
     worker->has_hint = false;
     fault_guard_begin();
     int code = decode_mapped(worker, fetch, row, sample, &own);

@@ -47,26 +47,19 @@ static void at_most(struct check *check, const char *what, double a, const char 
         broken(check, "%s %.9g, but %s %.9g", what, a, other, b);
 }
 
-/* Phases of the trainer; they do not overlap. */
-static double trainer_s(const struct result_epoch *epoch)
-{
-    uint64_t sum_ns = 0;
-
-    for (int phase = 0; phase < RESULT_PHASES; phase++)
-        sum_ns += result_epoch_phase_ns(epoch, (enum result_phase)phase);
-    return seconds(sum_ns);
-}
-
 /* Check a row: an epoch or merged epochs, of a rank or of all. */
 static void check_times(struct check *check, const struct result_epoch *row)
 {
     const struct result_waits *waits = &row->waits;
     const double wall_s = seconds(row->wall_ns);
+    uint64_t trainer_ns = 0; /* its phases do not overlap */
 
+    for (int phase = 0; phase < RESULT_PHASES; phase++)
+        trainer_ns += result_epoch_phase_ns(row, (enum result_phase)phase);
     at_most(check,
             "the loader waited, s:", seconds(waits->loader_storage_ns + waits->loader_memory_ns),
             "the epoch took", wall_s);
-    at_most(check, "the trainer's parts add up to, s:", trainer_s(row), "the epoch took",
+    at_most(check, "the trainer's parts add up to, s:", seconds(trainer_ns), "the epoch took",
             wall_s * CLOCKS_DIFFER + CLOCKS_DIFFER_S);
     at_most(check, "the first step ended after, s:", seconds(row->first_step_ns), "the epoch took",
             wall_s * CLOCKS_DIFFER + CLOCKS_DIFFER_S);
@@ -157,19 +150,6 @@ static int check_latency(const struct result_run *run, uint64_t requests)
     return check.code;
 }
 
-/* Records that the decoder used were delivered, unless a mapped page was lost in the meantime. */
-static void check_images(struct check *check, const struct result_run *run,
-                         const struct result_epoch *total)
-{
-    if (run->decode.images == 0 || total->skipped)
-        return;
-    equal(check, "images decoded", run->decode.images - run->decode.failed,
-          "samples delivered with an image",
-          total->samples - run->findings.kinds[FINDING_EMPTY].count);
-    at_most(check, "image bytes:", (double)run->decode.bytes, "record bytes",
-            (double)total->record_bytes);
-}
-
 static void check_ranks(struct check *check, const struct result *result,
                         const struct result_run *run, const struct result_epoch *total)
 {
@@ -210,7 +190,14 @@ int invariants_run(const struct result *result, const struct result_run *run)
     equal(&check, "epochs in rows", epochs, "were run", run->epochs_run);
     if (check.code == 0)
         check.code = check_latency(run, total.requests);
-    check_images(&check, run, &total);
+    /* Records that the decoder used were delivered, unless a mapped page was lost meanwhile. */
+    if (run->decode.images && total.skipped == 0) {
+        equal(&check, "images decoded", run->decode.images - run->decode.failed,
+              "samples delivered with an image",
+              total.samples - run->findings.kinds[FINDING_EMPTY].count);
+        at_most(&check, "image bytes:", (double)run->decode.bytes, "record bytes",
+                (double)total.record_bytes);
+    }
     check_ranks(&check, result, run, &total);
     return check.code;
 }

@@ -10,26 +10,6 @@
 
 enum { OPS = 256 };
 
-/* Mark what the plan fetches before its last draw. */
-static int mark(struct plan *plan, const struct resume_point *from, uint64_t draws, uint8_t *marks)
-{
-    struct plan_op ops[OPS];
-    uint64_t drawn = 0;
-    int count = plan_begin(plan, from->epoch);
-
-    if (count == 0 && from->sample)
-        count = plan_seek(plan, from->sample);
-    if (count)
-        return count;
-    while (drawn < draws && (count = plan_next(plan, ops, OPS)) > 0)
-        for (int i = 0; i < count && drawn < draws; i++)
-            if (ops[i].kind == PLAN_DRAW)
-                drawn++;
-            else
-                marks[ops[i].record / 8] |= (uint8_t)(1 << ops[i].record % 8);
-    return count < 0 ? count : 0;
-}
-
 static struct range pages_of(const struct shard *shard, const struct extent *extent)
 {
     const bool whole = shard->flags & SHARD_COMPRESSED;
@@ -41,7 +21,7 @@ static struct range pages_of(const struct shard *shard, const struct extent *ext
     return (struct range){start, stop > start ? stop - start : 0};
 }
 
-static bool join(struct range *last, const struct range *next)
+static bool join_ranges(struct range *last, const struct range *next)
 {
     const uint64_t last_end = last->offset + last->bytes, end = next->offset + next->bytes;
 
@@ -71,7 +51,7 @@ static int add_shard(struct reach *reach, const struct catalog *catalog, const s
     for (uint64_t i = shard->first_record; i < shard->first_record + shard->record_count; i++) {
         const struct range pages = pages_of(shard, catalog_extent(catalog, i));
         if (!(marks[i / 8] >> i % 8 & 1) ||
-            (count > first && join(&ranges->list[count - 1], &pages)))
+            (count > first && join_ranges(&ranges->list[count - 1], &pages)))
             continue;
         if (memory_room(&ranges->list, count, sizeof *ranges->list, "parts of files"))
             return -ENOMEM;
@@ -81,7 +61,7 @@ static int add_shard(struct reach *reach, const struct catalog *catalog, const s
         return 0;
     qsort(ranges->list + first, count - first, sizeof *ranges->list, by_offset);
     for (size_t i = first + 1; i < count; i++)
-        if (!join(&ranges->list[last], &ranges->list[i]))
+        if (!join_ranges(&ranges->list[last], &ranges->list[i]))
             ranges->list[++last] = ranges->list[i];
     for (size_t i = first; i <= last; i++)
         explained += ranges->list[i].bytes + 2 * ahead_bytes;
@@ -96,14 +76,28 @@ int reach_make(struct reach *reach, struct plan *plan, const struct resume_point
 {
     const struct catalog *catalog = plan->scope.catalog;
     struct ranges *ranges = &reach->ranges;
-    uint8_t *marks = memory_zeroed(catalog->record_count / 8 + 1);
+    uint8_t *marks = memory_zeroed(catalog->record_count / 8 + 1); /* what the plan fetches */
+    struct plan_op ops[OPS];
+    uint64_t drawn = 0;
 
     *reach = (struct reach){0};
     ranges->paths = memory_array(catalog->shard_count, sizeof *ranges->paths);
     ranges->first = memory_array(catalog->shard_count + 1, sizeof *ranges->first);
-    int code = marks && ranges->paths && ranges->first
-                   ? mark(plan, from, draws ? draws : UINT64_MAX, marks)
-                   : -ENOMEM;
+    int code = marks && ranges->paths && ranges->first ? plan_begin(plan, from->epoch) : -ENOMEM;
+    if (code == 0 && from->sample)
+        code = plan_seek(plan, from->sample);
+    for (int count = 0; code == 0 && (draws == 0 || drawn < draws);) {
+        count = plan_next(plan, ops, OPS);
+        if (count <= 0) {
+            code = count;
+            break;
+        }
+        for (int i = 0; i < count && (draws == 0 || drawn < draws); i++)
+            if (ops[i].kind == PLAN_DRAW)
+                drawn++;
+            else
+                marks[ops[i].record / 8] |= (uint8_t)(1 << ops[i].record % 8);
+    }
     for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++)
         code = add_shard(reach, catalog, &catalog->shards[i], marks, ahead_bytes);
     free(marks);

@@ -7,7 +7,6 @@
 #include "dataset/hints_file.h"
 #include "dataset/store.h"
 #include "decode/decoder.h"
-#include "pipeline/settings/alike.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 

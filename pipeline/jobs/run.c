@@ -18,6 +18,7 @@
 #include "readers/reader.h"
 #include "trainer/trainer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -217,6 +218,7 @@ static int run_once(struct measurement *measurement, uint64_t turn)
         code = make_engine(measurement);
     if (code)
         return code;
+    assert(result->run_count < job_runs_most(job));
     struct result_run *run = &result->runs[result->run_count];
     *run = (struct result_run){.number = result->run_count++, .turn = turn, .valid = true};
     measurement->run = run->number;

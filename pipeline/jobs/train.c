@@ -18,6 +18,7 @@
 #include "shuffle/plan.h"
 #include "trainer/checkpoint.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -132,6 +133,7 @@ static int between_epochs(void *context, struct result_epoch *epoch)
     *row = (struct train_epoch){
         .io = *epoch,
         .rate = recipe_rate(&training->network.config.recipe, training->network.step - 1)};
+    assert(result->epoch_count < job->job.epochs);
     int code = ranks_sum(ranks, sums, 4);
     if (code)
         return code;

@@ -132,6 +132,7 @@ static bool scatter(struct blocks *blocks, struct block *block, const struct coa
             (struct iovec){.iov_base = copy, .iov_len = place->bytes};
         end = place->offset + place->bytes;
     }
+    assert(request->part_count <= 2 * run->count);
     return true;
 }
 

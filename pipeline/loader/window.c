@@ -145,15 +145,6 @@ static void sort_entries(struct window *window)
         memcpy(window->entries, from, window->count * sizeof *from);
 }
 
-/* Records of a shuffled order are anywhere in the catalog: a cache miss each, of which the
- * processor waits for several at once if nothing is done between them. */
-static void look_up(struct window *window)
-{
-    for (uint32_t i = 0; i < window->op_count; i++)
-        if (window->ops[i].kind != PLAN_DRAW)
-            window->places[i] = *catalog_extent(window->catalog, window->ops[i].record);
-}
-
 static int next_op(struct window *window, const struct plan_op **op)
 {
     if (window->op_at == window->op_count) {
@@ -163,7 +154,11 @@ static int next_op(struct window *window, const struct plan_op **op)
         assert(count > 0);
         window->op_at = 0;
         window->op_count = (uint32_t)count;
-        look_up(window);
+        /* Records of a shuffled order are anywhere in the catalog: a cache miss each, of which the
+         * processor waits for several at once if nothing is done between them. */
+        for (int i = 0; i < count; i++)
+            if (window->ops[i].kind != PLAN_DRAW)
+                window->places[i] = *catalog_extent(window->catalog, window->ops[i].record);
     }
     *op = &window->ops[window->op_at];
     return 0;
@@ -233,6 +228,7 @@ void window_put_back(struct window *window, const struct placed_fetch *fetches, 
 {
     const uint32_t left = window->count - window->at;
 
+    assert(count <= window_room(window));
     memmove(window->entries + count, window->entries + window->at, left * sizeof *window->entries);
     memcpy(window->entries, fetches, count * sizeof *fetches);
     window->at = 0;

@@ -70,6 +70,11 @@ int job_stdout_count(const struct job *job);
  * remainder. Returns 0 or -EINVAL with a reason. */
 int job_share(struct job *job, const struct ranks_place *place);
 
+/* Collective: compare the values of all options of a table, but paths and resources, which may
+ * differ. With another seed one rank would repeat some samples and omit others; with another batch
+ * size it would wait for steps that nobody takes. All fail alike, naming the option. */
+int options_check_alike(const struct option_spec *table, const void *settings, struct ranks *ranks);
+
 /* The plug-ins of a job, checked against each other. */
 struct job_plugins {
     struct plugin_choice format, reader, shuffle, decoder, trainer;
