@@ -3,6 +3,7 @@
 
 #include "base/escape.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -64,6 +65,7 @@ static void print_epoch_row(FILE *stream, const struct result *result, const str
         } else if (row->type == FIGURE_COUNT) {
             fprintf(stream, "%" PRIu64, *(const uint64_t *)at);
         } else {
+            assert(row->type == FIGURE_TIME || row->type == FIGURE_REAL || row->value);
             const double value = row->type == FIGURE_TIME   ? (double)*(const uint64_t *)at * 1e-9
                                  : row->type == FIGURE_REAL ? *(const double *)at
                                                             : row->value(epoch);

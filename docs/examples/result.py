@@ -19,5 +19,5 @@ for number, job in enumerate(document["jobs"], 1):
     print()
     for run in job["runs"]:
         for epoch in run["epochs"]:
-            print(f"  run {run['run'] + 1} epoch {epoch['epoch'] + 1}: {epoch['samples']} samples in "
+            print(f"  run {run['run'] + 1} epoch {epoch['epoch']}: {epoch['samples']} samples in "
                   f"{epoch['wall_s']:.3f} s, {100 * epoch['wait_s'] / epoch['wall_s']:.0f}% waiting for data")

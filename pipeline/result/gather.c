@@ -225,6 +225,7 @@ static void merge_run(const void *reports, size_t bytes, uint32_t ranks, struct 
     for (uint32_t i = 0; i < ranks; i++) {
         const struct run_report *report = report_at(reports, bytes, i);
         const struct histogram *latency = &report->run.read_latency_ns;
+        assert(run->rank_count < ranks);
         struct result_rank *rank = &run->ranks[run->rank_count++];
         uint64_t longest_ns = 0;
 

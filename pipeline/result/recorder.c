@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "telemetry/sampler.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -248,30 +249,6 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
     return 0;
 }
 
-/* Join the timelines of all nodes on rank 0; leave out nodes without one. */
-static struct timeline *join_nodes(struct ranks *ranks, struct timeline *own)
-{
-    struct timeline_node *nodes = memory_array(ranks->place.nodes, sizeof *nodes);
-    uint32_t count = 1;
-    int code = own && nodes ? 0 : -ENOMEM;
-
-    for (uint32_t i = 1; i < ranks->place.ranks && code == 0; i++)
-        if (ranks->peers[i].leads) {
-            code = receive_node(ranks, i, own, &nodes[count]);
-            count += nodes[count].timeline != NULL;
-        }
-    if (code) {
-        for (uint32_t i = 1; nodes && i < count; i++)
-            timeline_destroy(nodes[i].timeline);
-        free(nodes);
-        timeline_destroy(own);
-        return NULL;
-    }
-    memcpy(nodes[0].host, ranks->place.host, sizeof nodes[0].host - 1);
-    nodes[0].timeline = own;
-    return timeline_join(nodes, count);
-}
-
 static struct timeline *gather_nodes(struct recorder *recorder, struct timeline *own)
 {
     struct ranks *ranks = recorder->ranks;
@@ -283,8 +260,27 @@ static struct timeline *gather_nodes(struct recorder *recorder, struct timeline 
         code = ranks_compare_clocks(ranks, &end);
     if (code || ranks->place.nodes == 1)
         return own;
-    if (ranks->place.rank == 0)
-        return join_nodes(ranks, own);
+    if (ranks->place.rank == 0) { /* join those of all nodes; leave out nodes without one */
+        struct timeline_node *nodes = memory_array(ranks->place.nodes, sizeof *nodes);
+        uint32_t count = 1;
+        code = nodes ? 0 : -ENOMEM;
+        for (uint32_t i = 1; i < ranks->place.ranks && code == 0; i++)
+            if (ranks->peers[i].leads) {
+                assert(count < ranks->place.nodes);
+                code = receive_node(ranks, i, own, &nodes[count]);
+                count += nodes[count].timeline != NULL;
+            }
+        if (code == 0) {
+            memcpy(nodes[0].host, ranks->place.host, sizeof nodes[0].host - 1);
+            nodes[0].timeline = own;
+            return timeline_join(nodes, count);
+        }
+        for (uint32_t i = 1; nodes && i < count; i++)
+            timeline_destroy(nodes[i].timeline);
+        free(nodes);
+        timeline_destroy(own);
+        return NULL;
+    }
     if (ranks->place.local_rank == 0) {
         struct parcel parcel = {.start = recorder->clock, .end = end};
         void *packed =

@@ -49,6 +49,7 @@ void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t 
     at += sizeof head;
     memcpy(at, timeline->keys, keys_bytes(&head));
     at += keys_bytes(&head);
+    assert(head.figure_count <= head.column_count);
     const size_t row_bytes = (1 + (size_t)head.column_count) * sizeof(double);
     for (uint64_t row = 0; row < head.row_count; row++, at += row_bytes)
         memcpy(at, timeline_row(timeline, row), row_bytes);
@@ -200,6 +201,7 @@ struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count)
             first_end_s + rest_s * (double)i / (double)more;
     if (rows)
         timeline_row(sum, rows - 1)[0] = end_s;
+    assert(sum->column_count <= columns);
 
     /* A value unknown on one node is unknown in the sum. A node that lacks the column, or was not
      * running for most of the row, adds nothing that is unknown: rows of two nodes never end
