@@ -2,8 +2,6 @@
  *
  * iobench doctor: checks what works on this machine, and how to fix what does not.
  */
-#include "cmd/doctor/doctor.h"
-
 #include "base/bytes.h"
 #include "base/child.h"
 #include "base/clock.h"
@@ -12,6 +10,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/gid.h"
 #include "base/heap.h"
 #include "base/json.h"
 #include "base/landlock.h"
@@ -19,6 +18,7 @@
 #include "base/thread.h"
 #include "cachectl/drop.h"
 #include "cachectl/residency.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "cmd/families.h"
 #include "cmd/json_file.h"
@@ -26,14 +26,20 @@
 #include "formats/format.h"
 #include "readers/reader.h"
 #include "report/words.h"
+#include "telemetry/counters.h"
 #include "telemetry/devices.h"
 #include "telemetry/mount.h"
+#include "telemetry/series.h"
 
+#include <arpa/inet.h>
 #include <dirent.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <sched.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +48,1039 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+/* doctor: checks of what a measurement needs of this machine. Main thread only.
+ */
+
+enum doctor_state {
+    DOCTOR_OK,
+    DOCTOR_WARN, /* works, but not as well as it could */
+    DOCTOR_NO,   /* absent or not working */
+};
+
+struct doctor_finding {
+    enum doctor_state state;
+    char what[200];   /* finding */
+    char advice[300]; /* remedy; "" if none is needed */
+};
+/* Where the findings of a part without a fixed list go. */
+struct doctor_report {
+    void (*add)(void *context, const char *name, const struct doctor_finding *finding);
+    void *context;
+};
+
+/* doctor: the fabric: RDMA ports, network interfaces, NFS mounts, and the way between GPU and
+ * adapter. Everything is read below the roots of proc and sysfs.
+ */
+
+/* doctor: the ports of RDMA adapters: link, PCIe, MTU, GIDs, congestion, counters, permission.
+ */
+
+enum { TEXT_BYTES = 128, GIDS_MAX = 256 };
+
+struct port_view {
+    const struct telemetry_roots *roots;
+    const struct infiniband_port *port;
+    bool is_software; /* rxe, siw: without an adapter */
+    bool is_ethernet;
+};
+
+/* Read a file of the port, of its adapter, or of the network interface beneath. */
+static bool read_port(const struct port_view *view, const char *file, char *text)
+{
+    return file_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/ports/%u/%s", view->roots->sys,
+                     view->port->device, view->port->number, file);
+}
+
+static bool read_adapter(const struct port_view *view, const char *file, char *text)
+{
+    return file_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/%s", view->roots->sys,
+                     view->port->device, file);
+}
+
+static bool read_interface(const struct port_view *view, const char *file, char *text)
+{
+    return view->port->interface[0] && file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s",
+                                                 view->roots->sys, view->port->interface, file);
+}
+
+static uint64_t count_of(const struct port_view *view, const char *file)
+{
+    char text[TEXT_BYTES];
+
+    return read_port(view, file, text) ? strtoull(text, NULL, 0) : 0;
+}
+
+/* "4: ACTIVE" is "ACTIVE". */
+static const char *state_word(const char *text)
+{
+    const char *colon = strstr(text, ": ");
+
+    return colon ? colon + 2 : text;
+}
+
+static void look_link(const struct port_view *view, struct doctor_finding *finding)
+{
+    char state[TEXT_BYTES] = "", physical[TEXT_BYTES] = "", rate[TEXT_BYTES] = "rate unknown";
+
+    read_port(view, "state", state);
+    read_port(view, "phys_state", physical);
+    read_port(view, "rate", rate);
+    const bool narrow = !view->is_software && strstr(rate, "(1X") != NULL;
+    const enum doctor_state found = !view->port->active ? DOCTOR_NO
+                                    : narrow            ? DOCTOR_WARN
+                                                        : DOCTOR_OK;
+    if (view->is_software)
+        finding_say(finding, found, "software RDMA over %s, %s; no rate of its own",
+                    view->port->interface[0] ? view->port->interface : "an interface",
+                    state_word(state));
+    else
+        finding_say(finding, found, "%s, %s (%s), %s",
+                    view->is_ethernet ? "RoCE" : view->port->link_layer, state_word(state),
+                    state_word(physical), rate);
+    if (!view->port->active) {
+        const char *interface = view->port->interface;
+        if (strstr(physical, "Polling"))
+            finding_advise(finding, "no signal: check the cable, and the port at its other end");
+        else if (view->is_ethernet)
+            finding_advise(finding,
+                           "the link is down: ip link set %s up; then check cable and switch",
+                           interface[0] ? interface : "INTERFACE");
+        else if (strstr(physical, "LinkUp"))
+            finding_advise(finding,
+                           "the link is up, but no subnet manager has configured it: start "
+                           "opensm on one node, or enable the switch's");
+        else
+            finding_advise(finding, "the port is disabled: ibportstate -D 0 %u enable",
+                           view->port->number);
+    } else if (narrow)
+        finding_advise(finding, "one lane instead of four: reseat the cable, or replace it");
+}
+
+static void look_pcie(const struct port_view *view, struct doctor_finding *finding)
+{
+    char speed[TEXT_BYTES], width[TEXT_BYTES], most[TEXT_BYTES] = "", node[TEXT_BYTES] = "-1";
+
+    if (view->is_software || !read_adapter(view, "device/current_link_speed", speed) ||
+        !read_adapter(view, "device/current_link_width", width))
+        return;
+    read_adapter(view, "device/max_link_width", most);
+    read_adapter(view, "device/numa_node", node);
+    /* "16.0 GT/s PCIe" and "16" in Gbit/s of data: the encoding takes 2 bits of 130, before PCIe 3
+     * of every 10. */
+    const double transfers = strtod(speed, NULL);
+    const double carries = transfers * strtod(width, NULL) * (transfers < 8 ? 0.8 : 128.0 / 130);
+    const bool tight = carries > 0 && carries < view->port->gbit_per_s;
+    const bool narrow = atoi(width) < atoi(most);
+    finding_say(finding, tight || narrow ? DOCTOR_WARN : DOCTOR_OK,
+                "%.16s x%.4s, %.4g Gbit/s%s%.4s", speed, width, carries,
+                atoi(node) < 0 ? "" : "; NUMA node ", atoi(node) < 0 ? "" : node);
+    if (narrow)
+        finding_advise(finding, "the adapter can use x%.4s: move it to a wider slot", most);
+    else if (tight)
+        finding_advise(finding,
+                       "less than the port's %.4g Gbit/s: move the adapter to a faster "
+                       "slot",
+                       view->port->gbit_per_s);
+}
+
+/* As iboe_get_mtu() of the kernel: the largest size of InfiniBand that fits with all headers. */
+static unsigned roce_mtu(unsigned interface_mtu)
+{
+    const unsigned headers = 40 + 8 + 12 + 4 + 28 + 4; /* GRH UDP BTH XRC AtomicETH ICRC */
+    unsigned mtu = 4096;
+
+    while (mtu >= 256 && mtu + headers > interface_mtu)
+        mtu /= 2;
+    return mtu >= 256 ? mtu : 0;
+}
+
+static void look_mtu(const struct port_view *view, struct doctor_finding *finding)
+{
+    char text[TEXT_BYTES];
+
+    if (strcmp(view->port->link_layer, "InfiniBand") == 0) {
+        finding_say(finding, DOCTOR_OK, "set by the subnet manager, not in sysfs");
+        finding_advise(finding, "ibv_devinfo -d %s -i %u shows active_mtu; 4096 carries most",
+                       view->port->device, view->port->number);
+        return;
+    }
+    if (!view->is_ethernet || !read_interface(view, "mtu", text))
+        return;
+    const unsigned mtu = roce_mtu((unsigned)atoi(text));
+    finding_say(finding, mtu == 4096 ? DOCTOR_OK : DOCTOR_WARN, "RDMA %u, of %.8s of %s", mtu, text,
+                view->port->interface);
+    if (mtu < 4096)
+        finding_advise(finding,
+                       "4096 carries more: ip link set %s mtu 9000, on every host and "
+                       "switch of this network",
+                       view->port->interface);
+}
+
+static void look_subnet(const struct port_view *view, struct doctor_finding *finding)
+{
+    char lid[TEXT_BYTES], manager[TEXT_BYTES];
+
+    if (strcmp(view->port->link_layer, "InfiniBand") != 0 || !read_port(view, "lid", lid) ||
+        !read_port(view, "sm_lid", manager))
+        return;
+    const bool found = strtoul(manager, NULL, 0) != 0;
+    finding_say(finding, found ? DOCTOR_OK : DOCTOR_NO, "LID %.12s, subnet manager at LID %.12s",
+                lid, manager);
+    if (!found)
+        finding_advise(finding, "no subnet manager: start opensm on one node, or the switch's");
+}
+
+/* ---- GIDs of RoCE: addresses, each with a version of the protocol ---- */
+
+struct gid_found {
+    unsigned count, best; /* best: index of the best one */
+    int rank;             /* gid_rank() */
+    char address[INET6_ADDRSTRLEN];
+};
+
+static void look_gids(const struct port_view *view, struct doctor_finding *finding)
+{
+    if (!view->is_ethernet)
+        return;
+    struct gid_found found = {.rank = GID_NONE};
+    for (unsigned i = 0; i < GIDS_MAX; i++) {
+        char address[INET6_ADDRSTRLEN];
+        int rank;
+        /* "0000:0000:0000:0000:0000:ffff:c0a8:010a" of index i. */
+        char file[40], text[TEXT_BYTES], type[TEXT_BYTES] = "";
+        struct in6_addr gid;
+        snprintf(file, sizeof file, "gids/%u", i);
+        if (!read_port(view, file, text) || inet_pton(AF_INET6, text, &gid) != 1)
+            rank = GID_NONE;
+        else {
+            snprintf(file, sizeof file, "gid_attrs/types/%u", i);
+            read_port(view, file, type);
+            gid_text(&gid, address);
+            rank = gid_rank(&gid, strcmp(type, "RoCE v2") == 0);
+        }
+        found.count += rank > GID_NONE;
+        if (rank <= found.rank)
+            continue;
+        found.rank = rank;
+        found.best = i;
+        memcpy(found.address, address, sizeof address);
+    }
+    const char *interface = view->port->interface[0] ? view->port->interface : "its interface";
+    if (found.rank == GID_NONE) {
+        finding_say(finding, DOCTOR_NO, "no address");
+        finding_advise(finding, "RDMA needs one: give %s an IP address and set it up", interface);
+        return;
+    }
+    finding_say(finding, found.rank >= GID_V2 ? DOCTOR_OK : DOCTOR_WARN,
+                "index %u: RoCE %s, %s; %u in all", found.best, found.rank == GID_V1 ? "v1" : "v2",
+                found.address, found.count);
+    if (found.rank == GID_V1)
+        finding_advise(finding,
+                       "v1 passes no router and ignores IP: enable RoCE v2 in the adapter, "
+                       "and give %s an IP address",
+                       interface);
+    else if (found.rank == GID_LINK_LOCAL)
+        finding_advise(finding, "link-local only: give %s an IP address", interface);
+    else
+        finding_advise(finding,
+                       "if a library picks another: UCX_IB_GID_INDEX=%u, "
+                       "NCCL_IB_GID_INDEX=%u",
+                       found.best, found.best);
+}
+
+/* ---- congestion ---- */
+
+static void look_congestion(const struct port_view *view, struct doctor_finding *finding)
+{
+    static const char *const ecn_texts[] = {"unknown", "off", "on"};
+    const char *interface = view->port->interface;
+
+    if (!view->is_ethernet || view->is_software)
+        return;
+    const uint64_t lost = count_of(view, "hw_counters/out_of_sequence") +
+                          count_of(view, "hw_counters/packet_seq_err") +
+                          count_of(view, "hw_counters/local_ack_timeout_err");
+    const uint64_t notified = count_of(view, "hw_counters/rp_cnp_handled");
+    /* Is ECN on for some priority? */
+    char pattern[512], text[TEXT_BYTES];
+    struct folder_names files;
+    int ecn = -1;
+    snprintf(pattern, sizeof pattern, "%.300s/class/net/%s/ecn/roce_[nr]p/enable/*",
+             view->roots->sys, view->port->interface);
+    folder_names_matching(&files, pattern);
+    for (size_t i = 0; i < files.count; i++)
+        if (file_peek(text, sizeof text, "%s", files.list[i]) && ecn < 1)
+            ecn = text[0] == '1';
+    folder_names_release(&files);
+    finding_say(finding, lost || ecn == 0 ? DOCTOR_WARN : DOCTOR_OK,
+                "ECN %s; since boot %llu packets lost or out of order, %llu congestion "
+                "notifications",
+                ecn_texts[ecn + 1], (unsigned long long)lost, (unsigned long long)notified);
+    if (ecn == 0)
+        finding_advise(finding,
+                       "enable ECN for the priority of RDMA: echo 1 "
+                       ">/sys/class/net/%s/ecn/roce_np/enable/3, the same for roce_rp, and "
+                       "on the switches",
+                       interface);
+    else if (lost)
+        finding_advise(finding,
+                       "RoCE wants a lossless priority: PFC on the same one in adapter and "
+                       "switches (dcb pfc show dev %s, or mlnx_qos -i %s), and ECN",
+                       interface, interface);
+    else if (ecn < 0)
+        finding_advise(finding, "whether PFC is on: dcb pfc show dev %s, or mlnx_qos -i %s",
+                       interface, interface);
+}
+
+/* ---- counters ---- */
+
+static void look_counters(const struct port_view *view, struct doctor_finding *finding)
+{
+    char text[TEXT_BYTES], longer[TEXT_BYTES];
+
+    if (read_port(view, "counters/port_rcv_data", text)) {
+        const bool stuck = strcmp(text, "4294967295") == 0 &&
+                           !read_port(view, "counters_ext/port_rcv_data_64", longer);
+        finding_say(finding, stuck ? DOCTOR_WARN : DOCTOR_OK, "%s",
+                    stuck ? "32 bits, stopped at their maximum" : "bytes received and sent");
+        if (stuck)
+            finding_advise(finding, "reset them: perfquery -R; newer firmware counts in 64 bits");
+    } else if (read_port(view, "hw_counters/rx_bytes", text)) {
+        finding_say(finding, DOCTOR_OK, "bytes received and sent (hw_counters)");
+    } else if (read_interface(view, "statistics/rx_bytes", text)) {
+        finding_say(finding, DOCTOR_WARN,
+                    "none of its own: those of %s, with all its other traffic",
+                    view->port->interface);
+    } else {
+        char path[512];
+        snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/counters/port_rcv_data",
+                 view->roots->sys, view->port->device, view->port->number);
+        const int fd = file_open_quietly(path, O_RDONLY);
+        const int cause = fd < 0 ? -fd : EIO;
+        if (fd >= 0)
+            close(fd);
+        if (cause == ENOENT) {
+            finding_say(finding, DOCTOR_NO,
+                        "none, as in a container with its own network namespace");
+            finding_advise(finding, "bind-mount the host's /sys and name it: iobench monitor "
+                                    "--sysfs-root DIR");
+        } else {
+            finding_say(finding, DOCTOR_NO, "cannot be read: %s", fail_errno_text(cause));
+            finding_advise(finding,
+                           "the kernel keeps them from this user, or the driver fails: run as "
+                           "root, see dmesg");
+        }
+    }
+}
+
+/* ---- permission ---- */
+
+/* The device file that user space opens: "uverbs0"; "" if there is none. */
+static void find_verbs(const struct port_view *view, char *name, size_t bytes)
+{
+    char path[512], text[TEXT_BYTES];
+    struct folder_names names;
+
+    name[0] = '\0';
+    snprintf(path, sizeof path, "%.400s/class/infiniband_verbs", view->roots->sys);
+    folder_names_of(&names, path);
+    for (size_t i = 0; i < names.count && !name[0]; i++)
+        if (file_peek(text, sizeof text, "%s/%s/ibdev", path, names.list[i]) &&
+            strcmp(text, view->port->device) == 0)
+            snprintf(name, bytes, "%s", names.list[i]);
+    folder_names_release(&names);
+}
+
+static void look_verbs(const struct port_view *view, struct doctor_finding *finding)
+{
+    char name[64], path[128];
+
+    find_verbs(view, name, sizeof name);
+    if (!name[0]) {
+        finding_say(finding, DOCTOR_NO, "no device for programs");
+        finding_advise(finding, "modprobe ib_uverbs (package rdma-core)");
+        return;
+    }
+    if (strcmp(view->roots->sys, telemetry_roots_usual.sys) != 0)
+        return finding_say(finding, DOCTOR_OK, "%s", name);
+    snprintf(path, sizeof path, "/dev/infiniband/%s", name);
+    if (access(path, R_OK | W_OK) == 0)
+        return finding_say(finding, DOCTOR_OK, "%s", path);
+    finding_say(finding, DOCTOR_NO, "%s: %s", path, fail_errno_text(errno));
+    finding_advise(finding,
+                   "let this user open it (udev rule of rdma-core: mode 0666); a container "
+                   "needs --device /dev/infiniband and --ulimit memlock=-1");
+}
+
+/* One that leaves the finding empty does not apply. */
+static const struct port_check {
+    const char *name;
+    void (*look)(const struct port_view *view, struct doctor_finding *finding);
+} checks[] = {
+    {"link", look_link},   {"PCIe", look_pcie},         {"subnet", look_subnet},
+    {"MTU", look_mtu},     {"GID", look_gids},          {"congestion", look_congestion},
+    {"verbs", look_verbs}, {"counters", look_counters},
+};
+
+enum {
+    TYPE_INFINIBAND = 32, /* ARPHRD_INFINIBAND */
+    FAST_MBIT_PER_S = 10000,
+    CONFIG_BYTES = 4096, /* of a PCIe function; without privileges the first 64 are readable */
+    CAPABILITIES = 256,
+    ACS_CAPABILITY = 0x000d,
+    ACS_REDIRECTS = 1 << 2 | 1 << 3, /* control: requests and completions go up to the root */
+};
+
+struct fabric {
+    const struct telemetry_roots *roots;
+    const struct doctor_report *report;
+    struct infiniband_port ports[INFINIBAND_PORTS_MAX];
+    uint32_t port_count;
+    bool is_active; /* a port is */
+};
+
+static void add(const struct fabric *fabric, const char *name, const struct doctor_finding *finding)
+{
+    fabric->report->add(fabric->report->context, name, finding);
+}
+
+/* List a folder below the root of sysfs. */
+static void list_below(const struct fabric *fabric, const char *below, struct folder_names *names)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%.400s/%.60s", fabric->roots->sys, below);
+    folder_names_of(names, path);
+}
+
+static bool has_below(const char *root, const char *below)
+{
+    char path[512];
+
+    snprintf(path, sizeof path, "%.400s/%.60s", root, below);
+    return access(path, F_OK) == 0;
+}
+
+/* ---- no port ---- */
+
+/* ---- network interfaces ---- */
+
+static bool read_net(const struct fabric *fabric, const char *name, const char *file, char *text)
+{
+    return file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", fabric->roots->sys, name, file);
+}
+
+/* ---- NFS ---- */
+
+static void look_nfs(const struct fabric *fabric)
+{
+    struct procfile file = {0};
+    struct text text = {0}, line;
+    struct mount *mount = malloc(sizeof *mount);
+
+    if (mount && procfile_open(&file, "%s/self/mountinfo", fabric->roots->proc) == 0 &&
+        procfile_read(&file, &text) == 0)
+        while (text_line(&text, &line))
+            if (mount_parse(line, mount) && nfs_is_type(mount->type)) {
+                struct doctor_finding finding = {0};
+                char protocol[16] = "unknown";
+                const char *option = strstr(mount->super_options, "proto=");
+                if (option)
+                    snprintf(protocol, sizeof protocol, "%.*s", (int)strcspn(option + 6, ","),
+                             option + 6);
+                const bool slow = fabric->is_active && strcmp(protocol, "rdma") != 0;
+                finding_say(&finding, slow ? DOCTOR_WARN : DOCTOR_OK, "%s of %.100s", protocol,
+                            mount->source);
+                if (slow && has_below(fabric->roots->sys, "module/rpcrdma"))
+                    finding_advise(&finding,
+                                   "RDMA is there: mount with proto=rdma,port=20049, if the server "
+                                   "listens (rdma=y in its nfs.conf)");
+                else if (slow)
+                    finding_advise(&finding,
+                                   "RDMA is there: modprobe rpcrdma, then mount with "
+                                   "proto=rdma,port=20049, if the server listens (rdma=y in its "
+                                   "nfs.conf)");
+                char name[80];
+                snprintf(name, sizeof name, "NFS at %.70s", mount->point);
+                add(fabric, name, &finding);
+            }
+    procfile_close(&file);
+    free(mount);
+}
+
+/* ---- between GPU and adapter ---- */
+
+/* dma-buf replaces the peer memory module: Linux 5.12 with NVIDIA's open kernel modules. */
+static bool has_dmabuf(const struct fabric *fabric)
+{
+    char release[TEXT_BYTES], driver[TEXT_BYTES];
+    unsigned major = 0, minor = 0;
+
+    if (!file_peek(release, sizeof release, "%s/sys/kernel/osrelease", fabric->roots->proc) ||
+        sscanf(release, "%u.%u", &major, &minor) != 2 ||
+        !file_peek(driver, sizeof driver, "%s/driver/nvidia/version", fabric->roots->proc))
+        return false;
+    return (major > 5 || (major == 5 && minor >= 12)) && strstr(driver, "Open Kernel Module");
+}
+
+/* Does the bridge redirect peer-to-peer traffic? config: its configuration space. */
+static bool redirects(const unsigned char *config)
+{
+    uint32_t at = 0x100;
+
+    for (int i = 0; i < CAPABILITIES && at >= 0x100 && at + 8 <= CONFIG_BYTES; i++) {
+        uint32_t words[2];
+        memcpy(words, config + at, sizeof words);
+        const uint32_t header = le32toh(words[0]);
+        if ((header & 0xffff) == ACS_CAPABILITY)
+            return le32toh(words[1]) >> 16 & ACS_REDIRECTS;
+        at = header >> 20 & ~3U;
+    }
+    return false;
+}
+
+struct bridges {
+    unsigned count, hidden, redirecting;
+    char first[64]; /* of those that redirect */
+};
+
+static void look_bridge(const struct fabric *fabric, const char *name, struct bridges *bridges)
+{
+    char path[512], class[TEXT_BYTES];
+    unsigned char config[CONFIG_BYTES];
+
+    if (!file_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", fabric->roots->sys, name) ||
+        strncmp(class, "0x0604", 6) != 0)
+        return;
+    snprintf(path, sizeof path, "%.300s/bus/pci/devices/%.40s/config", fabric->roots->sys, name);
+    const int fd = file_open_quietly(path, O_RDONLY);
+    const ssize_t bytes = fd < 0 ? 0 : pread(fd, config, sizeof config, 0);
+    if (fd >= 0)
+        close(fd);
+    bridges->count++;
+    if (bytes <= 64)
+        bridges->hidden++;
+    else if (bytes == CONFIG_BYTES && redirects(config) && bridges->redirecting++ == 0)
+        snprintf(bridges->first, sizeof bridges->first, "%s", name);
+}
+
+static void look_acs(const struct fabric *fabric)
+{
+    struct doctor_finding finding = {0};
+    struct bridges bridges = {0};
+    struct folder_names names;
+
+    list_below(fabric, "bus/pci/devices", &names);
+    for (size_t i = 0; i < names.count; i++)
+        look_bridge(fabric, names.list[i], &bridges);
+    folder_names_release(&names);
+    if (bridges.redirecting) {
+        finding_say(&finding, DOCTOR_WARN, "%u of %u PCIe bridges redirect, the first is %s",
+                    bridges.redirecting, bridges.count, bridges.first);
+        finding_advise(&finding,
+                       "data between GPU and adapter takes the way through the root: "
+                       "disable ACS in the firmware, or setpci -s %s ECAP_ACS+6.w=0; not "
+                       "where virtual machines rely on it",
+                       bridges.first);
+    } else if (bridges.hidden) {
+        finding_say(&finding, DOCTOR_WARN, "unknown: this user cannot read it");
+        finding_advise(&finding, "run 'iobench doctor' as root");
+    } else {
+        finding_say(&finding, DOCTOR_OK, "no redirection at %u PCIe bridges", bridges.count);
+    }
+    add(fabric, "ACS", &finding);
+}
+
+static void doctor_look_fabric(const struct telemetry_roots *roots,
+                               const struct doctor_report *report)
+{
+    struct fabric *fabric = calloc(1, sizeof *fabric);
+
+    if (!fabric)
+        return;
+    fabric->roots = roots;
+    fabric->report = report;
+    fabric->port_count = infiniband_list(roots, fabric->ports, INFINIBAND_PORTS_MAX);
+    for (uint32_t i = 0; i < fabric->port_count; i++) {
+        fabric->is_active |= fabric->ports[i].active;
+        char text[TEXT_BYTES], name[80];
+        struct port_view view = {.roots = roots,
+                                 .port = &fabric->ports[i],
+                                 .is_ethernet =
+                                     strcmp(fabric->ports[i].link_layer, "Ethernet") == 0};
+        view.is_software =
+            read_adapter(&view, "parent", text) || !read_adapter(&view, "device/vendor", text);
+        for (size_t k = 0; k < sizeof checks / sizeof *checks; k++) {
+            struct doctor_finding finding = {0};
+            fail_clear();
+            checks[k].look(&view, &finding);
+            snprintf(name, sizeof name, "%s/%u %s", fabric->ports[i].device,
+                     fabric->ports[i].number, checks[k].name);
+            if (finding.what[0])
+                report->add(report->context, name, &finding);
+        }
+    }
+    if (fabric->port_count == 0) {
+        struct doctor_finding finding = {0};
+        char adapter[64];
+        /* An adapter by its PCI class or maker; "" if none. */
+        struct folder_names names;
+        char class[TEXT_BYTES], vendor[TEXT_BYTES];
+        adapter[0] = '\0';
+        list_below(fabric, "bus/pci/devices", &names);
+        for (size_t i = 0; i < names.count && !adapter[0]; i++) {
+            const char *sys = fabric->roots->sys, *name = names.list[i];
+            if (file_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", sys, name) &&
+                file_peek(vendor, sizeof vendor, "%s/bus/pci/devices/%s/vendor", sys, name) &&
+                (strncmp(class, "0x0207", 6) == 0 ||
+                 (strcmp(vendor, "0x15b3") == 0 && strncmp(class, "0x02", 4) == 0)))
+                snprintf(adapter, sizeof adapter, "%s", name);
+        }
+        folder_names_release(&names);
+        if (adapter[0]) {
+            finding_say(&finding, DOCTOR_NO, "adapter %s has no RDMA port", adapter);
+            finding_advise(&finding, "load its driver: modprobe mlx5_ib (package rdma-core); in a "
+                                     "container the host must share it");
+        } else {
+            finding_say(&finding, DOCTOR_NO, "no InfiniBand or RoCE port");
+            finding_advise(&finding,
+                           "not required: TCP works; to try RDMA without an adapter: rdma "
+                           "link add rxe0 type rxe netdev INTERFACE");
+        }
+        add(fabric, "RDMA", &finding);
+    }
+    struct folder_names names;
+    char type[TEXT_BYTES], state[TEXT_BYTES], mtu[TEXT_BYTES], below[64];
+    list_below(fabric, "class/net", &names);
+    for (size_t i = 0; i < names.count; i++) {
+        const char *name = names.list[i];
+        struct doctor_finding finding = {0};
+        snprintf(below, sizeof below, "class/net/%.31s/device", name);
+        if (!has_below(fabric->roots->sys, below) || !read_net(fabric, name, "type", type) ||
+            !read_net(fabric, name, "operstate", state) || strcmp(state, "down") == 0 ||
+            !read_net(fabric, name, "mtu", mtu))
+            continue;
+        if (atoi(type) == TYPE_INFINIBAND) {
+            char mode[TEXT_BYTES] = "mode unknown";
+            read_net(fabric, name, "mode", mode);
+            const bool small = atoi(mtu) < 4092;
+            finding_say(&finding, small ? DOCTOR_WARN : DOCTOR_OK, "IP over InfiniBand, %s, MTU %s",
+                        mode, mtu);
+            if (small)
+                finding_advise(&finding,
+                               "packets of 4092 (subnet manager: mtu=5) or connected mode carry "
+                               "more: echo connected >/sys/class/net/%s/mode; ip link set %s mtu "
+                               "65520; newer adapters have datagram only",
+                               name, name);
+        } else {
+            char speed[TEXT_BYTES] = "-1";
+            read_net(fabric, name, "speed", speed);
+            const int mbit_per_s = atoi(speed);
+            const bool small = mbit_per_s >= FAST_MBIT_PER_S && atoi(mtu) < 9000;
+            if (mbit_per_s > 0)
+                finding_say(&finding, small ? DOCTOR_WARN : DOCTOR_OK, "%g Gbit/s, MTU %s",
+                            mbit_per_s / 1000.0, mtu);
+            else
+                finding_say(&finding, DOCTOR_OK, "up, speed unknown (virtual?), MTU %s", mtu);
+            if (small)
+                finding_advise(&finding,
+                               "larger packets cost less CPU time: ip link set %s mtu 9000, on "
+                               "every host and switch of this network",
+                               name);
+        }
+        add(fabric, name, &finding);
+    }
+    folder_names_release(&names);
+    look_nfs(fabric);
+    if (fabric->port_count && has_below(roots->proc, "driver/nvidia/gpus")) {
+        struct doctor_finding finding = {0};
+        const char *sys = fabric->roots->sys;
+        if (has_below(sys, "module/nvidia_peermem") || has_below(sys, "module/nv_peer_mem")) {
+            finding_say(&finding, DOCTOR_OK, "module nvidia-peermem is loaded");
+        } else if (has_dmabuf(fabric)) {
+            finding_say(&finding, DOCTOR_OK, "by dma-buf");
+        } else {
+            finding_say(&finding, DOCTOR_NO,
+                        "adapters cannot read GPU memory: data goes through the "
+                        "host's");
+            finding_advise(&finding,
+                           "modprobe nvidia-peermem, or use NVIDIA's open kernel modules and "
+                           "Linux 5.12");
+        }
+        add(fabric, "peer memory", &finding);
+        look_acs(fabric);
+    }
+    free(fabric);
+}
+
+/* doctor --launch: the job that a launcher started: whether its processes find each other, by which
+ * MPI and transport, on which nodes and CPUs, with which clocks.
+ */
+
+enum { LIST_BYTES = 96 };
+static const uint64_t OFFSET_MOST_NS = 10000000;
+
+/* By the variables it sets. The first one found counts: processes of an inner launcher inherit
+ * those of the outer one. */
+static const struct launcher {
+    const char *variable;
+    const char *name;
+    const char *mpi;  /* its MPI's name in ranks_library(); NULL: any */
+    const char *cure; /* if the processes do not find each other */
+    const char *cpus; /* option that gives a rank more CPUs */
+} launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", "Open MPI",
+     "start it with the mpirun of its own MPI (mpirun.mpich, mpiexec.hydra)", "--bind-to none"},
+    {"FLUX_JOB_ID", "flux run", NULL, "choose what this MPI knows: flux run -o pmi=pmix, or simple",
+     "--cores-per-task N"},
+    {"HYDI_CONTROL_FD", "Hydra's mpiexec (MPICH, Intel MPI)", "MPICH",
+     "start it with the mpirun of its own MPI (mpirun.openmpi)", "-bind-to none"},
+    {"SLURM_STEP_NUM_TASKS", "srun", NULL,
+     "choose what this MPI knows: srun --mpi=list; Open MPI and recent MPICH: --mpi=pmix, MPICH: "
+     "--mpi=pmi2",
+     "--cpus-per-task N"},
+    {"PMI_SIZE", "a launcher with PMI (MPICH, Intel MPI, srun --mpi=pmi2)", "MPICH",
+     "start it with the mpirun of its own MPI (mpirun.openmpi), or with srun --mpi=pmix",
+     "-bind-to none"},
+    {"PMIX_RANK", "a launcher with PMIx", "Open MPI", "start it with the mpirun of its own MPI",
+     "--bind-to none"},
+    {"TORCHELASTIC_RUN_ID", "torchrun", NULL, "torchrun starts no MPI: use mpirun or srun instead",
+     "--bind-to none"},
+    {NULL, "no launcher", NULL, "", "--bind-to none"},
+};
+
+/* The name of this program's MPI, without what it uses. text: RANKS_LIBRARY_BYTES. Returns text. */
+static const char *name_library(char *text)
+{
+    char *parts = strstr(ranks_library(text), "; ");
+
+    if (parts)
+        *parts = '\0';
+    return text;
+}
+
+static const struct launcher *find_launcher(void)
+{
+    const struct launcher *launcher = launchers;
+
+    while (launcher->variable && !getenv(launcher->variable))
+        launcher++;
+    return launcher;
+}
+
+/* What a rank knows of itself. */
+struct launch_seat {
+    char library[RANKS_LIBRARY_BYTES];
+    cpu_set_t cpus;
+    int64_t day_ns;   /* time of day minus monotonic clock */
+    uint32_t online;  /* CPUs of its node */
+    int64_t ahead_ns; /* of its node's monotonic clock, against rank 0's */
+    uint64_t uncertainty_ns;
+    bool has_port; /* an active RDMA port */
+};
+
+struct job_view {
+    const struct ranks *ranks;
+    const struct launcher *launcher;
+    const char *interface; /* of the launcher to MPI: ", PMIx"; found before joining */
+    const struct launch_seat *seats;
+    const struct doctor_report *report;
+};
+
+static void add(const struct job_view *view, const char *name, const struct doctor_finding *finding)
+{
+    view->report->add(view->report->context, name, finding);
+}
+
+/* ---- launcher and MPI ---- */
+
+static void look_launcher(const struct job_view *view)
+{
+    struct doctor_finding finding = {0};
+
+    finding_say(&finding, view->launcher->variable ? DOCTOR_OK : DOCTOR_WARN, "%s%s%s",
+                view->launcher->name, view->interface,
+                getenv("KUBERNETES_SERVICE_HOST") ? ", in Kubernetes" : "");
+    if (!view->launcher->variable)
+        finding_advise(&finding, "mpirun -n 4 iobench doctor --launch, or srun -n 4 --mpi=pmix "
+                                 "iobench doctor --launch");
+    add(view, "launcher", &finding);
+}
+
+static void look_library(const struct job_view *view)
+{
+    struct doctor_finding finding = {0};
+    char library[RANKS_LIBRARY_BYTES];
+
+    if (name_library(library)[0]) {
+        finding_say(&finding, DOCTOR_OK, "%s", library);
+    } else {
+        finding_say(&finding, DOCTOR_NO, "built without MPI");
+        finding_advise(&finding, "build it where mpicc is (libopenmpi-dev or libmpich-dev)");
+    }
+    add(view, "MPI", &finding);
+}
+
+/* The processes were started together, and each is alone. */
+static void tell_alone(const struct job_view *view)
+{
+    struct doctor_finding finding = {0};
+    char library[RANKS_LIBRARY_BYTES];
+    const struct launcher *launcher = view->launcher;
+    const char *says = NULL;
+    const int started = ranks_started(&says);
+    name_library(library);
+    const bool is_mixed =
+        launcher->mpi && library[0] && strncmp(library, launcher->mpi, strlen(launcher->mpi)) != 0;
+
+    finding_say(&finding, DOCTOR_NO, "%d processes, each of them alone: %s=%d", started, says,
+                started);
+    if (library[0] == '\0')
+        finding_advise(&finding, "without MPI they cannot find each other");
+    else
+        finding_advise(&finding, "%s%.60s%s%s",
+                       is_mixed ? "two MPIs are mixed; this program's is " : "",
+                       is_mixed ? library : "", is_mixed ? ": " : "", launcher->cure);
+    add(view, "job", &finding);
+}
+
+static void look_same_library(const struct job_view *view)
+{
+    const struct ranks *ranks = view->ranks;
+    struct doctor_finding finding = {0};
+
+    for (uint32_t i = 1; i < ranks->place.ranks; i++) {
+        if (strncmp(view->seats[i].library, view->seats[0].library,
+                    strcspn(view->seats[0].library, ",;")) == 0)
+            continue;
+        finding_say(&finding, DOCTOR_NO, "rank %u on %.40s has %.60s", i, ranks->peers[i].host,
+                    view->seats[i].library);
+        finding_advise(&finding, "install the same version on all nodes");
+        return add(view, "versions", &finding);
+    }
+}
+
+static void look_transport(const struct job_view *view)
+{
+    static const char *const fast[] = {"ucx", "ofi", "openib", "psm"};
+    struct doctor_finding finding = {0};
+    const char *library = view->seats[0].library;
+    const char *parts = strstr(library, "; ");
+    bool is_fast = parts == NULL, has_ports = true;
+
+    for (size_t i = 0; parts && i < sizeof fast / sizeof *fast; i++)
+        is_fast |= strstr(parts, fast[i]) != NULL;
+    for (uint32_t i = 0; i < view->ranks->place.ranks; i++)
+        has_ports &= view->seats[i].has_port;
+    const bool slow = has_ports && !is_fast && view->ranks->place.nodes > 1;
+    finding_say(&finding, slow ? DOCTOR_WARN : DOCTOR_OK, "%s",
+                parts ? parts + 2 : "not told by this MPI");
+    if (slow)
+        finding_advise(&finding,
+                       "all nodes have RDMA ports, and MPI uses TCP: mpirun --mca pml ucx, "
+                       "with an Open MPI that has UCX (ompi_info | grep ucx)");
+    add(view, "transport", &finding);
+}
+
+/* ---- CPUs ---- */
+
+struct node_cpus {
+    uint32_t ranks, first; /* first: its lowest rank */
+    cpu_set_t all, none_shared;
+    bool is_equal; /* all ranks have the same CPUs */
+    bool overlaps;
+    int fewest;
+};
+
+static void look_rank_cpus(const struct job_view *view, uint32_t node)
+{
+    struct node_cpus sum = {.is_equal = true, .fewest = CPU_SETSIZE};
+    for (uint32_t i = 0; i < view->ranks->place.ranks; i++) {
+        const cpu_set_t *cpus = &view->seats[i].cpus;
+        cpu_set_t both;
+        if (view->ranks->peers[i].node != node)
+            continue;
+        if (sum.ranks++ == 0)
+            sum.first = i;
+        CPU_AND(&both, &sum.all, cpus);
+        sum.overlaps |= CPU_COUNT(&both) > 0;
+        CPU_OR(&sum.all, &sum.all, cpus);
+        sum.is_equal &= CPU_EQUAL(cpus, &view->seats[sum.first].cpus);
+        sum.fewest = CPU_COUNT(cpus) < sum.fewest ? CPU_COUNT(cpus) : sum.fewest;
+    }
+    struct doctor_finding finding = {0};
+    char list[LIST_BYTES], name[80];
+    const int count = CPU_COUNT(&sum.all);
+    const bool crowded = (uint32_t)count < sum.ranks;
+    const bool partly = sum.overlaps && !sum.is_equal;
+
+    size_t used = 0;
+    list[0] = '\0';
+    for (size_t first = 0; first < CPU_SETSIZE; first++) {
+        size_t last = first;
+        if (!CPU_ISSET(first, &sum.all))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &sum.all))
+            last++;
+        if (used + 16 > LIST_BYTES) {
+            snprintf(list + used, LIST_BYTES - used, ",...");
+            break;
+        }
+        used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%zu", used ? "," : "", first);
+        if (last > first)
+            used += (size_t)snprintf(list + used, LIST_BYTES - used, "-%zu", last);
+        first = last;
+    }
+    finding_say(&finding, crowded || partly ? DOCTOR_WARN : DOCTOR_OK, "%u %s, CPUs %s%s",
+                sum.ranks, sum.ranks == 1 ? "rank" : "ranks", list,
+                sum.ranks == 1 ? ""
+                : sum.is_equal ? ", shared by all"
+                : partly       ? ", some in several ranks"
+                               : ", each its own");
+    if (crowded && (uint32_t)count < view->seats[sum.first].online)
+        finding_advise(&finding, "fewer CPUs (%d) than ranks, of %u here: %s", count,
+                       view->seats[sum.first].online, view->launcher->cpus);
+    else if (crowded)
+        finding_advise(&finding, "fewer CPUs (%d) than ranks: start fewer per node", count);
+    else if (partly)
+        finding_advise(&finding,
+                       "ranks that share a CPU will be slower: bind each to its own, or "
+                       "none (%s)",
+                       view->launcher->cpus);
+    else if (sum.fewest == 1 && sum.ranks > 1)
+        finding_advise(&finding, "one CPU per rank leaves none for decode threads: %s",
+                       view->launcher->cpus);
+    snprintf(name, sizeof name, "node %.60s", view->ranks->peers[sum.first].host);
+    add(view, name, &finding);
+}
+
+/* ---- clocks ---- */
+
+/* Time of day of a node minus rank 0's. */
+static int64_t day_offset(const struct job_view *view, uint32_t rank)
+{
+    return view->seats[rank].day_ns - view->seats[0].day_ns + view->seats[rank].ahead_ns;
+}
+
+static void look_clocks(const struct job_view *view)
+{
+    struct doctor_finding finding = {0};
+    char offset[WORDS_BYTES], trip[WORDS_BYTES];
+    uint32_t worst = 0;
+    uint64_t slowest_ns = 0;
+
+    if (view->ranks->place.nodes == 1)
+        return;
+    for (uint32_t i = 0; i < view->ranks->place.ranks; i++) {
+        if (!view->ranks->peers[i].leads)
+            continue;
+        if (llabs(day_offset(view, i)) > llabs(day_offset(view, worst)))
+            worst = i;
+        if (view->seats[i].uncertainty_ns > slowest_ns)
+            slowest_ns = view->seats[i].uncertainty_ns;
+    }
+    const uint64_t most_ns = (uint64_t)llabs(day_offset(view, worst));
+    finding_say(&finding, most_ns > OFFSET_MOST_NS ? DOCTOR_WARN : DOCTOR_OK,
+                "times of day differ by up to %s (%.40s); slowest round trip %s",
+                words_duration(most_ns, offset), view->ranks->peers[worst].host,
+                words_duration(2 * slowest_ns, trip));
+    if (most_ns > OFFSET_MOST_NS)
+        finding_advise(&finding, "logs of the nodes will not match: run chrony on all; series are "
+                                 "aligned without it");
+    add(view, "clocks", &finding);
+}
+
+/* ---- the job ---- */
+
+static int sit_down(struct ranks *ranks, struct launch_seat *seats)
+{
+    struct infiniband_port ports[4];
+    struct launch_seat mine = {0};
+    struct ranks_clock clock;
+    const struct series_anchor now = series_anchor_now();
+    int code = ranks_compare_clocks(ranks, &clock);
+
+    if (code)
+        return code;
+    const uint32_t count = infiniband_list(&telemetry_roots_usual, ports, 4);
+    for (uint32_t i = 0; i < count; i++)
+        mine.has_port |= ports[i].active;
+    ranks_library(mine.library);
+    if (sched_getaffinity(0, sizeof mine.cpus, &mine.cpus))
+        CPU_ZERO(&mine.cpus);
+    mine.day_ns = (int64_t)(now.unix_ns - now.monotonic_ns);
+    mine.online = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    mine.ahead_ns = clock.ahead_ns;
+    mine.uncertainty_ns = clock.uncertainty_ns;
+    return ranks_gather(ranks, &mine, sizeof mine, seats);
+}
+
+/* Join the processes that a launcher started and look at the job; only rank 0 reports. Returns 0 or
+ * a negative errno with a reason, also where the processes do not find each other. */
+static int doctor_look_launch(const struct doctor_report *report)
+{
+    struct ranks ranks;
+    struct job_view view = {.ranks = &ranks,
+                            .launcher = find_launcher(),
+                            .interface = getenv("PMIX_NAMESPACE") ? ", PMIx"
+                                         : getenv("PMI_RANK")     ? ", PMI"
+                                                                  : "",
+                            .report = report};
+    const char *says;
+    const bool speaks = ranks_speaks(); /* before joining, which sets variables, too */
+    int code = command_join(&ranks);
+
+    if (code == 0) {
+        struct launch_seat *seats = memory_array(ranks.place.ranks, sizeof *seats);
+        code = ranks_meet(&ranks, seats ? sit_down(&ranks, seats) : -ENOMEM, NULL);
+        view.seats = seats;
+        if (code == 0 && ranks.place.rank == 0) {
+            look_launcher(&view);
+            look_library(&view);
+            const struct ranks_place *place = &view.ranks->place;
+            struct doctor_finding finding = {0};
+            uint32_t fewest = place->ranks, most = 0;
+            for (uint32_t node = 0; node < place->nodes; node++) {
+                uint32_t count = 0;
+                for (uint32_t i = 0; i < place->ranks; i++)
+                    count += view.ranks->peers[i].node == node;
+                fewest = count < fewest ? count : fewest;
+                most = count > most ? count : most;
+            }
+            finding_say(&finding, fewest == most ? DOCTOR_OK : DOCTOR_WARN, "%u %s on %u %s",
+                        place->ranks, place->ranks == 1 ? "rank" : "ranks", place->nodes,
+                        place->nodes == 1 ? "node" : "nodes");
+            if (fewest != most)
+                finding_advise(&finding, "%u to %u ranks per node: nodes with more will be slower",
+                               fewest, most);
+            add(&view, "job", &finding);
+            look_same_library(&view);
+            if (ranks.place.ranks > 1)
+                look_transport(&view);
+            for (uint32_t node = 0; node < ranks.place.nodes; node++)
+                look_rank_cpus(&view, node);
+            look_clocks(&view);
+        }
+        free(seats);
+    } else if (!speaks) {
+        command_fails_last();
+    } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {
+        look_launcher(&view);
+        look_library(&view);
+        tell_alone(&view);
+    }
+    ranks_leave(&ranks, code != 0);
+    return code;
+}
+
 /* path: of the data, or NULL. A table ends with a NULL name. */
 struct doctor_check {
     const char *name;
     void (*look)(const char *path, struct doctor_finding *finding);
 };
 
-void finding_say(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
+static void finding_say(struct doctor_finding *finding, enum doctor_state state, const char *format,
+                        ...)
 {
     va_list arguments;
 
@@ -58,7 +1090,7 @@ void finding_say(struct doctor_finding *finding, enum doctor_state state, const 
     va_end(arguments);
 }
 
-void finding_advise(struct doctor_finding *finding, const char *format, ...)
+static void finding_advise(struct doctor_finding *finding, const char *format, ...)
 {
     va_list arguments;
 
@@ -786,50 +1818,6 @@ static void tell_offer(void *context, const struct reader_offer *offer)
     tell("Readers", name, &finding, offers->all);
 }
 
-/* This machine, its fabric and the paths. */
-static int look_here(const struct invocation *invocation, json_t *all)
-{
-    const struct doctor_settings *settings = invocation->settings;
-    const char *path = invocation->count ? invocation->operands[0] : NULL;
-    int status = COMMAND_OK;
-
-    look_all("This machine", doctor_machine, path, all);
-    struct offers offers = {.all = all};
-    for (const struct plugin *const *row = reader_registry; *row; row++) {
-        offers.reader = (*row)->name;
-        reader_offers(*row, tell_offer, &offers);
-    }
-    if (!all)
-        putchar('\n');
-    look_fabric(settings, all);
-    /* List plug-ins that are built in but unusable here. */
-    bool any = false;
-    for (const struct family *family = family_table; family->name; family++) {
-        for (int i = 0; family->registry[i]; i++) {
-            struct doctor_finding finding = {0};
-            char name[96];
-            if (plugin_usable(family->registry[i]) == 0)
-                continue;
-            if (!any && !all)
-                puts("\nPlug-ins not usable here");
-            any = true;
-            finding_say(&finding, DOCTOR_NO, "%s", fail_reason());
-            snprintf(name, sizeof name, "%s %s", family->name, family->registry[i]->name);
-            tell("plug-ins", name, &finding, all);
-        }
-    }
-    for (int i = 0; i < invocation->count; i++) {
-        if (!all)
-            putchar('\n');
-        if (!look_all(invocation->operands[i], doctor_path, invocation->operands[i], all))
-            status = COMMAND_FAILED;
-    }
-    if (!all && !path)
-        puts("\nTo check the storage of a data set too: iobench doctor PATH\n"
-             "To check how a job is started: mpirun ... iobench doctor --launch");
-    return status;
-}
-
 static int doctor_run(const struct invocation *invocation)
 {
     const struct doctor_settings *settings = invocation->settings;
@@ -853,7 +1841,43 @@ static int doctor_run(const struct invocation *invocation)
     } else if (settings->fabric) {
         look_fabric(settings, all);
     } else {
-        status = look_here(invocation, all);
+        /* This machine, its fabric and the paths. */
+        const char *path = invocation->count ? invocation->operands[0] : NULL;
+        status = COMMAND_OK;
+        look_all("This machine", doctor_machine, path, all);
+        struct offers offers = {.all = all};
+        for (const struct plugin *const *row = reader_registry; *row; row++) {
+            offers.reader = (*row)->name;
+            reader_offers(*row, tell_offer, &offers);
+        }
+        if (!all)
+            putchar('\n');
+        look_fabric(settings, all);
+        /* List plug-ins that are built in but unusable here. */
+        bool any = false;
+        for (const struct family *family = family_table; family->name; family++) {
+            for (int i = 0; family->registry[i]; i++) {
+                struct doctor_finding finding = {0};
+                char name[96];
+                if (plugin_usable(family->registry[i]) == 0)
+                    continue;
+                if (!any && !all)
+                    puts("\nPlug-ins not usable here");
+                any = true;
+                finding_say(&finding, DOCTOR_NO, "%s", fail_reason());
+                snprintf(name, sizeof name, "%s %s", family->name, family->registry[i]->name);
+                tell("plug-ins", name, &finding, all);
+            }
+        }
+        for (int i = 0; i < invocation->count; i++) {
+            if (!all)
+                putchar('\n');
+            if (!look_all(invocation->operands[i], doctor_path, invocation->operands[i], all))
+                status = COMMAND_FAILED;
+        }
+        if (!all && !path)
+            puts("\nTo check the storage of a data set too: iobench doctor PATH\n"
+                 "To check how a job is started: mpirun ... iobench doctor --launch");
     }
     if (all && status != COMMAND_USAGE && (!settings->launch || speaks))
         return json_file_write(settings->json, all) ? command_failed(invocation) : status;

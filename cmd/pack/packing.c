@@ -391,24 +391,6 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
     return 0;
 }
 
-/* Hash everything that determines the output. Not on_error: a finished shard is the same either
- * way. */
-static uint64_t plan_of(const struct pack *pack)
-{
-    const struct pack_job *job = pack->job;
-    const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
-    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        for (const char *byte = texts[i]; *byte; byte++)
-            plan = random_hash(plan, (uint8_t)*byte, i);
-    plan = random_hash(plan, job->quality, job->shuffle);
-    if (job->side || job->raw)
-        plan = random_hash(plan, job->side, 1 + job->raw);
-    return job->odd_labels == FORMAT_ODD_REFUSE ? plan
-                                                : random_hash(plan, (uint64_t)job->odd_labels, 0);
-}
-
 /* Each folder of plain files is a class: one more and the classes after it get other numbers. */
 static bool has_folders_for_classes(const struct pack_job *job)
 {
@@ -481,7 +463,19 @@ static int prepare(struct pack *pack)
         code = choose_shards(pack, &pack->shards);
     if (code)
         return code;
-    pack->plan = plan_of(pack);
+    /* Hash everything that determines the output. Not on_error: a finished shard is the same either
+     * way. */
+    const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
+    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *byte = texts[i]; *byte; byte++)
+            plan = random_hash(plan, (uint8_t)*byte, i);
+    plan = random_hash(plan, job->quality, job->shuffle);
+    if (job->side || job->raw)
+        plan = random_hash(plan, job->side, 1 + job->raw);
+    pack->plan = job->odd_labels == FORMAT_ODD_REFUSE
+                     ? plan
+                     : random_hash(plan, (uint64_t)job->odd_labels, 0);
     /* A copy of generated images counts, too. */
     const struct target_request request = {
         .path = job->target,
@@ -640,6 +634,12 @@ static int run_wet(struct pack *pack)
     }
     if (code == 0 && pack->kept + counter_get(&pack->common.samples) < pack->count)
         code = fail(EINTR, "%s: interrupted; repeat the same command to resume", pack->job->target);
+    /* An empty set is no success; nor may the same command resume it. */
+    if (code == 0 && pack->kept == 0 && counter_get(&pack->common.skipped) == pack->count) {
+        code = fail(ENODATA, "%s: none of %llu samples could be packed; one of them: %s",
+                    pack->job->source, (unsigned long long)pack->count, pack->common.first_skipped);
+        memset(pack->target.finished, 0, pack->shards * sizeof *pack->target.finished);
+    }
     if (code == 0)
         code = target_finish(&pack->target);
     else

@@ -158,6 +158,11 @@ expect 1 "$IOBENCH" pack hurt mended
 says "hurt/train-00001-of-00003: offset 0:"
 expect 0 "$IOBENCH" pack hurt mended --on-error skip
 says "59 samples" "1 sample was left out: hurt/train-00001"
+mkdir -p none/0
+for name in a b; do echo "no image" >none/0/$name.jpg; done
+expect 1 "$IOBENCH" pack none nothing-of-it -f recordio --side 32 --on-error skip
+says "none: none of 2 samples could be packed" "sample "
+[ ! -e nothing-of-it ] || die "an empty set: $(ls -a nothing-of-it)"
 expect 0 "$IOBENCH" pack made records -f recordio
 offset=$("$IOBENCH" inspect records | sed -n 's/^record 2 .* at \([0-9]*\):.*/\1/p')
 printf 'XXXX' | dd of=records/train.rec bs=1 seek="$offset" conv=notrunc 2>/dev/null
