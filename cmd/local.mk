@@ -14,8 +14,8 @@ iobench_SOURCES = \
 	cmd/program.c cmd/program.h cmd/progress.c cmd/progress.h cmd/registry.c cmd/sandbox.c cmd/sandbox.h cmd/section.c \
 	cmd/section.h cmd/start_at.c cmd/start_at.h cmd/synthetic.c cmd/synthetic.h \
 	cmd/checkpoint/checkpoint.c cmd/checkpoint/report.c cmd/checkpoint/report.h \
-	cmd/doctor/doctor.c cmd/doctor/doctor.h cmd/doctor/fabric.c cmd/doctor/launch.c \
-	cmd/help/completion.c cmd/help/help.c cmd/help/help.h cmd/help/list.c cmd/help/manual.c cmd/help/manual.h \
+	cmd/doctor/doctor.c \
+	cmd/help/completion.c cmd/help/help.c cmd/help/help.h cmd/help/list.c \
 	cmd/infer/infer.c \
 	cmd/monitor/monitor.c \
 	cmd/net/beside.c cmd/net/beside.h cmd/net/beside_report.c cmd/net/net.c cmd/net/report.c cmd/net/report.h \

@@ -7,7 +7,7 @@ libiobench_a_SOURCES += \
 	cmd/checkpoint/save.c cmd/checkpoint/save.h \
 	cmd/checkpoint/shared.c cmd/checkpoint/shared.h \
 	cmd/checkpoint/snapshot.c cmd/checkpoint/snapshot.h \
-	cmd/checkpoint/writer.c cmd/checkpoint/writer.h cmd/checkpoint/writer_pwrite.c
+	cmd/checkpoint/writer.c cmd/checkpoint/writer.h
 if HAVE_URING
 libiobench_a_SOURCES += cmd/checkpoint/writer_uring.c
 endif

@@ -324,49 +324,6 @@ static int restore_act(void *context)
     return restore_run(context);
 }
 
-/* Read on the clock; fill the run and its only epoch. */
-static int read_once(struct read_phase *reading)
-{
-    struct checkpoint_shared *shared = reading->shared;
-    const struct checkpoint_job *job = shared->job;
-    struct result_epoch *epoch = &reading->run->epochs[0];
-    struct restore restore = {.snapshot = &reading->snapshot,
-                              .catalog = reading->catalog,
-                              .reader = &reading->plugins.reader,
-                              .falls_back = reading->plugins.reader_is_auto,
-                              .verify = job->verify,
-                              .buffers = &shared->buffers,
-                              .first_rank = shared->first_rank +
-                                            (uint32_t)(job->rank_shift % reading->snapshot.ranks),
-                              .timeout_ns = job->io_timeout_ns,
-                              .figures = shared->figures};
-    struct guard_moment start;
-
-    /* The ranks of a node share its counters: no rank reads before all have taken the first values,
-     * and all have finished before any takes the last. */
-    witness_before(reading->witness);
-    int code = ranks_meet(shared->ranks, 0, NULL);
-    guard_begin(&start);
-    if (code == 0)
-        code = ranks_do(shared->ranks, "reading a checkpoint", restore_act, &restore);
-    epoch->wall_ns = rank_start_elapsed_ns(&restore.start);
-    guard_end(&start, &epoch->guard);
-    code = ranks_meet(shared->ranks, code, NULL);
-    witness_after(reading->witness, &epoch->device);
-    for (uint32_t i = 0; i < shared->buffers.ranks; i++) {
-        epoch->record_bytes += shared->figures[i].bytes;
-        histogram_merge(&reading->run->read_latency_ns, &shared->figures[i].latency_ns);
-    }
-    epoch->request_bytes = epoch->record_bytes;
-    reading->run->epoch_count = 1;
-    reading->run->epochs_run = 1;
-    snprintf(shared->result->evidence.reader_engine, sizeof shared->result->evidence.reader_engine,
-             "%s", restore.engine);
-    if (restore.notice[0] && shared->result->read_count == 0)
-        result_notice(&shared->result->evidence, "%s", restore.notice);
-    return code;
-}
-
 static int measure(struct read_phase *reading)
 {
     struct checkpoint_shared *shared = reading->shared;
@@ -384,8 +341,45 @@ static int measure(struct read_phase *reading)
         code = witness_make_cold(reading->witness, &reading->plugins, shared->ranks, NULL, NULL,
                                  reading->run);
     shared->ranks->silence_ns = silence_ns;
-    if (code == 0)
-        code = read_once(reading);
+    if (code == 0) {
+        /* Read on the clock; fill the run and its only epoch. */
+        const struct checkpoint_job *job = shared->job;
+        struct result_epoch *epoch = &reading->run->epochs[0];
+        struct restore restore = {.snapshot = &reading->snapshot,
+                                  .catalog = reading->catalog,
+                                  .reader = &reading->plugins.reader,
+                                  .falls_back = reading->plugins.reader_is_auto,
+                                  .verify = job->verify,
+                                  .buffers = &shared->buffers,
+                                  .first_rank =
+                                      shared->first_rank +
+                                      (uint32_t)(job->rank_shift % reading->snapshot.ranks),
+                                  .timeout_ns = job->io_timeout_ns,
+                                  .figures = shared->figures};
+        struct guard_moment start;
+        /* The ranks of a node share its counters: no rank reads before all have taken the first
+         * values, and all have finished before any takes the last. */
+        witness_before(reading->witness);
+        code = ranks_meet(shared->ranks, 0, NULL);
+        guard_begin(&start);
+        if (code == 0)
+            code = ranks_do(shared->ranks, "reading a checkpoint", restore_act, &restore);
+        epoch->wall_ns = rank_start_elapsed_ns(&restore.start);
+        guard_end(&start, &epoch->guard);
+        code = ranks_meet(shared->ranks, code, NULL);
+        witness_after(reading->witness, &epoch->device);
+        for (uint32_t i = 0; i < shared->buffers.ranks; i++) {
+            epoch->record_bytes += shared->figures[i].bytes;
+            histogram_merge(&reading->run->read_latency_ns, &shared->figures[i].latency_ns);
+        }
+        epoch->request_bytes = epoch->record_bytes;
+        reading->run->epoch_count = 1;
+        reading->run->epochs_run = 1;
+        snprintf(shared->result->evidence.reader_engine,
+                 sizeof shared->result->evidence.reader_engine, "%s", restore.engine);
+        if (restore.notice[0] && shared->result->read_count == 0)
+            result_notice(&shared->result->evidence, "%s", restore.notice);
+    }
     if (code == 0)
         code = gather_run(shared->ranks, 1, reading->run);
     if (code)

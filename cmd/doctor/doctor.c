@@ -48,9 +48,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* doctor: checks of what a measurement needs of this machine. Main thread only.
- */
-
 enum doctor_state {
     DOCTOR_OK,
     DOCTOR_WARN, /* works, but not as well as it could */
@@ -62,18 +59,70 @@ struct doctor_finding {
     char what[200];   /* finding */
     char advice[300]; /* remedy; "" if none is needed */
 };
-/* Where the findings of a part without a fixed list go. */
-struct doctor_report {
-    void (*add)(void *context, const char *name, const struct doctor_finding *finding);
-    void *context;
+
+/* Where findings go. */
+struct report {
+    const char *section, *heading; /* heading: before the next finding; or NULL */
+    json_t *all;                   /* JSON; NULL: a table on standard output */
+    bool is_bad;                   /* something does not work */
+    const char *reader;            /* whose offers are added */
 };
 
-/* doctor: the fabric: RDMA ports, network interfaces, NFS mounts, and the way between GPU and
+enum { COLUMN = 26 };
+static const char *const state_names[] = {
+    [DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_NO] = "no"};
+
+__attribute__((format(printf, 3, 4))) static void
+finding_say(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
+{
+    va_list arguments;
+
+    finding->state = state;
+    va_start(arguments, format);
+    vsnprintf(finding->what, sizeof finding->what, format, arguments);
+    va_end(arguments);
+}
+
+__attribute__((format(printf, 2, 3))) static void finding_advise(struct doctor_finding *finding,
+                                                                 const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(finding->advice, sizeof finding->advice, format, arguments);
+    va_end(arguments);
+}
+
+static void add(struct report *report, const char *name, const struct doctor_finding *finding)
+{
+    char left[96];
+
+    report->is_bad |= finding->state == DOCTOR_NO;
+    if (report->all) {
+        json_t *entry = json_object();
+        json_put_text(entry, "section", report->section);
+        json_put_text(entry, "name", name);
+        json_put_text(entry, "state", state_names[finding->state]);
+        json_put_text(entry, "what", finding->what);
+        json_object_set_new(entry, "advice",
+                            finding->advice[0] ? json_text(finding->advice) : json_null());
+        json_array_append_new(report->all, entry);
+        return;
+    }
+    if (report->heading)
+        puts(report->heading);
+    report->heading = NULL;
+    snprintf(left, sizeof left, "  %-4s  %s", state_names[finding->state], name);
+    words_print(stdout, left, COLUMN, finding->what[0] ? escape_shown(finding->what) : "unknown");
+    if (finding->advice[0])
+        words_print(stdout, "", COLUMN, escape_shown(finding->advice));
+}
+
+/* ---- the fabric: RDMA ports, network interfaces, NFS mounts, and the way between GPU and
  * adapter. Everything is read below the roots of proc and sysfs.
  */
 
-/* doctor: the ports of RDMA adapters: link, PCIe, MTU, GIDs, congestion, counters, permission.
- */
+/* Ports of RDMA adapters: link, PCIe, MTU, GIDs, congestion, counters, permission. */
 
 enum { TEXT_BYTES = 128, GIDS_MAX = 256 };
 
@@ -433,16 +482,11 @@ enum {
 
 struct fabric {
     const struct telemetry_roots *roots;
-    const struct doctor_report *report;
+    struct report *report;
     struct infiniband_port ports[INFINIBAND_PORTS_MAX];
     uint32_t port_count;
     bool is_active; /* a port is */
 };
-
-static void add(const struct fabric *fabric, const char *name, const struct doctor_finding *finding)
-{
-    fabric->report->add(fabric->report->context, name, finding);
-}
 
 /* List a folder below the root of sysfs. */
 static void list_below(const struct fabric *fabric, const char *below, struct folder_names *names)
@@ -502,7 +546,7 @@ static void look_nfs(const struct fabric *fabric)
                                    "nfs.conf)");
                 char name[80];
                 snprintf(name, sizeof name, "NFS at %.70s", mount->point);
-                add(fabric, name, &finding);
+                add(fabric->report, name, &finding);
             }
     procfile_close(&file);
     free(mount);
@@ -588,11 +632,10 @@ static void look_acs(const struct fabric *fabric)
     } else {
         finding_say(&finding, DOCTOR_OK, "no redirection at %u PCIe bridges", bridges.count);
     }
-    add(fabric, "ACS", &finding);
+    add(fabric->report, "ACS", &finding);
 }
 
-static void doctor_look_fabric(const struct telemetry_roots *roots,
-                               const struct doctor_report *report)
+static void look_fabric(const struct telemetry_roots *roots, struct report *report)
 {
     struct fabric *fabric = calloc(1, sizeof *fabric);
 
@@ -600,6 +643,7 @@ static void doctor_look_fabric(const struct telemetry_roots *roots,
         return;
     fabric->roots = roots;
     fabric->report = report;
+    report->section = report->heading = "Fabric";
     fabric->port_count = infiniband_list(roots, fabric->ports, INFINIBAND_PORTS_MAX);
     for (uint32_t i = 0; i < fabric->port_count; i++) {
         fabric->is_active |= fabric->ports[i].active;
@@ -617,7 +661,7 @@ static void doctor_look_fabric(const struct telemetry_roots *roots,
             snprintf(name, sizeof name, "%s/%u %s", fabric->ports[i].device,
                      fabric->ports[i].number, checks[k].name);
             if (finding.what[0])
-                report->add(report->context, name, &finding);
+                add(report, name, &finding);
         }
     }
     if (fabric->port_count == 0) {
@@ -647,7 +691,7 @@ static void doctor_look_fabric(const struct telemetry_roots *roots,
                            "not required: TCP works; to try RDMA without an adapter: rdma "
                            "link add rxe0 type rxe netdev INTERFACE");
         }
-        add(fabric, "RDMA", &finding);
+        add(fabric->report, "RDMA", &finding);
     }
     struct folder_names names;
     char type[TEXT_BYTES], state[TEXT_BYTES], mtu[TEXT_BYTES], below[64];
@@ -688,7 +732,7 @@ static void doctor_look_fabric(const struct telemetry_roots *roots,
                                "every host and switch of this network",
                                name);
         }
-        add(fabric, name, &finding);
+        add(fabric->report, name, &finding);
     }
     folder_names_release(&names);
     look_nfs(fabric);
@@ -707,7 +751,7 @@ static void doctor_look_fabric(const struct telemetry_roots *roots,
                            "modprobe nvidia-peermem, or use NVIDIA's open kernel modules and "
                            "Linux 5.12");
         }
-        add(fabric, "peer memory", &finding);
+        add(fabric->report, "peer memory", &finding);
         look_acs(fabric);
     }
     free(fabric);
@@ -784,13 +828,8 @@ struct job_view {
     const struct launcher *launcher;
     const char *interface; /* of the launcher to MPI: ", PMIx"; found before joining */
     const struct launch_seat *seats;
-    const struct doctor_report *report;
+    struct report *report;
 };
-
-static void add(const struct job_view *view, const char *name, const struct doctor_finding *finding)
-{
-    view->report->add(view->report->context, name, finding);
-}
 
 /* ---- launcher and MPI ---- */
 
@@ -804,7 +843,7 @@ static void look_launcher(const struct job_view *view)
     if (!view->launcher->variable)
         finding_advise(&finding, "mpirun -n 4 iobench doctor --launch, or srun -n 4 --mpi=pmix "
                                  "iobench doctor --launch");
-    add(view, "launcher", &finding);
+    add(view->report, "launcher", &finding);
 }
 
 static void look_library(const struct job_view *view)
@@ -818,7 +857,7 @@ static void look_library(const struct job_view *view)
         finding_say(&finding, DOCTOR_NO, "built without MPI");
         finding_advise(&finding, "build it where mpicc is (libopenmpi-dev or libmpich-dev)");
     }
-    add(view, "MPI", &finding);
+    add(view->report, "MPI", &finding);
 }
 
 /* The processes were started together, and each is alone. */
@@ -841,7 +880,7 @@ static void tell_alone(const struct job_view *view)
         finding_advise(&finding, "%s%.60s%s%s",
                        is_mixed ? "two MPIs are mixed; this program's is " : "",
                        is_mixed ? library : "", is_mixed ? ": " : "", launcher->cure);
-    add(view, "job", &finding);
+    add(view->report, "job", &finding);
 }
 
 static void look_same_library(const struct job_view *view)
@@ -856,7 +895,7 @@ static void look_same_library(const struct job_view *view)
         finding_say(&finding, DOCTOR_NO, "rank %u on %.40s has %.60s", i, ranks->peers[i].host,
                     view->seats[i].library);
         finding_advise(&finding, "install the same version on all nodes");
-        return add(view, "versions", &finding);
+        return add(view->report, "versions", &finding);
     }
 }
 
@@ -879,7 +918,7 @@ static void look_transport(const struct job_view *view)
         finding_advise(&finding,
                        "all nodes have RDMA ports, and MPI uses TCP: mpirun --mca pml ucx, "
                        "with an Open MPI that has UCX (ompi_info | grep ucx)");
-    add(view, "transport", &finding);
+    add(view->report, "transport", &finding);
 }
 
 /* ---- CPUs ---- */
@@ -951,7 +990,7 @@ static void look_rank_cpus(const struct job_view *view, uint32_t node)
         finding_advise(&finding, "one CPU per rank leaves none for decode threads: %s",
                        view->launcher->cpus);
     snprintf(name, sizeof name, "node %.60s", view->ranks->peers[sum.first].host);
-    add(view, name, &finding);
+    add(view->report, name, &finding);
 }
 
 /* ---- clocks ---- */
@@ -987,7 +1026,7 @@ static void look_clocks(const struct job_view *view)
     if (most_ns > OFFSET_MOST_NS)
         finding_advise(&finding, "logs of the nodes will not match: run chrony on all; series are "
                                  "aligned without it");
-    add(view, "clocks", &finding);
+    add(view->report, "clocks", &finding);
 }
 
 /* ---- the job ---- */
@@ -1017,7 +1056,7 @@ static int sit_down(struct ranks *ranks, struct launch_seat *seats)
 
 /* Join the processes that a launcher started and look at the job; only rank 0 reports. Returns 0 or
  * a negative errno with a reason, also where the processes do not find each other. */
-static int doctor_look_launch(const struct doctor_report *report)
+static int look_launch(struct report *report)
 {
     struct ranks ranks;
     struct job_view view = {.ranks = &ranks,
@@ -1053,7 +1092,7 @@ static int doctor_look_launch(const struct doctor_report *report)
             if (fewest != most)
                 finding_advise(&finding, "%u to %u ranks per node: nodes with more will be slower",
                                fewest, most);
-            add(&view, "job", &finding);
+            add(view.report, "job", &finding);
             look_same_library(&view);
             if (ranks.place.ranks > 1)
                 look_transport(&view);
@@ -1078,26 +1117,6 @@ struct doctor_check {
     const char *name;
     void (*look)(const char *path, struct doctor_finding *finding);
 };
-
-static void finding_say(struct doctor_finding *finding, enum doctor_state state, const char *format,
-                        ...)
-{
-    va_list arguments;
-
-    finding->state = state;
-    va_start(arguments, format);
-    vsnprintf(finding->what, sizeof finding->what, format, arguments);
-    va_end(arguments);
-}
-
-static void finding_advise(struct doctor_finding *finding, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(finding->advice, sizeof finding->advice, format, arguments);
-    va_end(arguments);
-}
 
 enum { SMALL_FILES = 4096, SUDO_WAIT_NS = 2000000000 };
 static const uint64_t PROBE_WAIT_NS = 10000000000;
@@ -1703,8 +1722,6 @@ static const struct doctor_check doctor_path[] = {
     {0},
 };
 
-enum { COLUMN = 26 };
-
 struct doctor_settings {
     char *json; /* file or "-" for standard output; NULL: a table */
     bool launch, fabric;
@@ -1726,103 +1743,44 @@ static const struct option_spec doctor_options[] = {
     {0},
 };
 
-static const char *const state_names[] = {
-    [DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_NO] = "no"};
-
-static void tell(const char *section, const char *name, const struct doctor_finding *finding,
-                 json_t *all)
-{
-    char left[96];
-
-    if (all) {
-        json_t *entry = json_object();
-        json_put_text(entry, "section", section);
-        json_put_text(entry, "name", name);
-        json_put_text(entry, "state", state_names[finding->state]);
-        json_put_text(entry, "what", finding->what);
-        json_object_set_new(entry, "advice",
-                            finding->advice[0] ? json_text(finding->advice) : json_null());
-        json_array_append_new(all, entry);
-        return;
-    }
-    snprintf(left, sizeof left, "  %-4s  %s", state_names[finding->state], name);
-    words_print(stdout, left, COLUMN, finding->what[0] ? escape_shown(finding->what) : "unknown");
-    if (finding->advice[0])
-        words_print(stdout, "", COLUMN, escape_shown(finding->advice));
-}
-
 /* Returns false if the first check failed and the rest were skipped. */
-static bool look_all(const char *section, const struct doctor_check *checks, const char *path,
-                     json_t *all)
+static bool look_all(struct report *report, const char *section, const struct doctor_check *list,
+                     const char *path)
 {
-    if (!all)
-        printf("%s\n", section);
-    for (int i = 0; checks[i].name; i++) {
+    report->section = report->heading = section;
+    for (int i = 0; list[i].name; i++) {
         struct doctor_finding finding = {0};
         fail_clear();
-        checks[i].look(path, &finding);
-        tell(section, checks[i].name, &finding, all);
+        list[i].look(path, &finding);
+        add(report, list[i].name, &finding);
         if (i == 0 && finding.state == DOCTOR_NO)
             return false;
     }
     return true;
 }
 
-/* A section without a fixed list of checks. */
-struct section {
-    const char *name;
-    json_t *all;
-    bool is_bad; /* something does not work */
-};
-
-static void add_finding(void *context, const char *name, const struct doctor_finding *finding)
+static void add_offer(void *context, const struct reader_offer *offer)
 {
-    struct section *section = context;
-
-    section->is_bad |= finding->state == DOCTOR_NO;
-    tell(section->name, name, finding, section->all);
-}
-
-static void look_fabric(const struct doctor_settings *settings, json_t *all)
-{
-    struct section section = {.name = "Fabric", .all = all};
-    const struct telemetry_roots roots = {.proc = settings->proc_root, .sys = settings->sysfs_root};
-
-    if (!all)
-        printf("%s\n", section.name);
-    doctor_look_fabric(&roots, &(struct doctor_report){add_finding, &section});
-}
-
-/* What this machine offers to one reader. */
-struct offers {
-    const char *reader;
-    json_t *all;
-    uint32_t count;
-};
-
-static void tell_offer(void *context, const struct reader_offer *offer)
-{
-    struct offers *offers = context;
+    struct report *report = context;
     struct doctor_finding finding = {0};
     char name[96];
 
-    if (!offers->all && offers->count++ == 0)
-        puts("\nReaders");
-    snprintf(name, sizeof name, "%s %s", offers->reader, offer->name);
+    snprintf(name, sizeof name, "%s %s", report->reader, offer->name);
     if (offer->code == 0) {
         finding_say(&finding, DOCTOR_OK, "%s", offer->found);
     } else {
         finding_say(&finding, DOCTOR_WARN, "missing: %s", fail_errno_text(offer->code));
         finding_advise(&finding, "%s", offer->remedy);
     }
-    tell("Readers", name, &finding, offers->all);
+    add(report, name, &finding);
 }
 
 static int doctor_run(const struct invocation *invocation)
 {
     const struct doctor_settings *settings = invocation->settings;
+    const struct telemetry_roots roots = {.proc = settings->proc_root, .sys = settings->sysfs_root};
     const bool speaks = ranks_speaks(); /* joining changes what the environment says */
-    json_t *all = settings->json ? json_array() : NULL;
+    struct report report = {.all = settings->json ? json_array() : NULL};
     int status = COMMAND_OK;
 
     if (settings->launch && (settings->fabric || invocation->count)) {
@@ -1830,58 +1788,54 @@ static int doctor_run(const struct invocation *invocation)
         status = command_misused(invocation);
     } else if (settings->launch) {
         /* Exits with 1 if the processes do not form one job, so that scripts can ask. */
-        struct section section = {.name = "Launch", .all = all};
-        if (!all && speaks)
-            printf("%s\n", section.name);
-        const int code = doctor_look_launch(&(struct doctor_report){add_finding, &section});
-        if (code && !section.is_bad && speaks)
+        report.section = "Launch";
+        if (!report.all && speaks)
+            puts(report.section);
+        const int code = look_launch(&report);
+        if (code && !report.is_bad && speaks)
             status = command_failed(invocation);
         else
-            status = code || section.is_bad ? COMMAND_FAILED : COMMAND_OK;
+            status = code || report.is_bad ? COMMAND_FAILED : COMMAND_OK;
     } else if (settings->fabric) {
-        look_fabric(settings, all);
+        look_fabric(&roots, &report);
     } else {
-        /* This machine, its fabric and the paths. */
         const char *path = invocation->count ? invocation->operands[0] : NULL;
-        status = COMMAND_OK;
-        look_all("This machine", doctor_machine, path, all);
-        struct offers offers = {.all = all};
+        look_all(&report, "This machine", doctor_machine, path);
+        report.section = "Readers";
+        report.heading = "\nReaders";
         for (const struct plugin *const *row = reader_registry; *row; row++) {
-            offers.reader = (*row)->name;
-            reader_offers(*row, tell_offer, &offers);
+            report.reader = (*row)->name;
+            reader_offers(*row, add_offer, &report);
         }
-        if (!all)
+        if (!report.all)
             putchar('\n');
-        look_fabric(settings, all);
-        /* List plug-ins that are built in but unusable here. */
-        bool any = false;
-        for (const struct family *family = family_table; family->name; family++) {
+        look_fabric(&roots, &report);
+        /* Plug-ins that are built in but unusable here. */
+        report.section = "plug-ins";
+        report.heading = "\nPlug-ins not usable here";
+        for (const struct family *family = family_table; family->name; family++)
             for (int i = 0; family->registry[i]; i++) {
                 struct doctor_finding finding = {0};
                 char name[96];
                 if (plugin_usable(family->registry[i]) == 0)
                     continue;
-                if (!any && !all)
-                    puts("\nPlug-ins not usable here");
-                any = true;
                 finding_say(&finding, DOCTOR_NO, "%s", fail_reason());
                 snprintf(name, sizeof name, "%s %s", family->name, family->registry[i]->name);
-                tell("plug-ins", name, &finding, all);
+                add(&report, name, &finding);
             }
-        }
         for (int i = 0; i < invocation->count; i++) {
-            if (!all)
+            if (!report.all)
                 putchar('\n');
-            if (!look_all(invocation->operands[i], doctor_path, invocation->operands[i], all))
+            if (!look_all(&report, invocation->operands[i], doctor_path, invocation->operands[i]))
                 status = COMMAND_FAILED;
         }
-        if (!all && !path)
+        if (!report.all && !path)
             puts("\nTo check the storage of a data set too: iobench doctor PATH\n"
                  "To check how a job is started: mpirun ... iobench doctor --launch");
     }
-    if (all && status != COMMAND_USAGE && (!settings->launch || speaks))
-        return json_file_write(settings->json, all) ? command_failed(invocation) : status;
-    json_decref(all);
+    if (report.all && status != COMMAND_USAGE && (!settings->launch || speaks))
+        return json_file_write(settings->json, report.all) ? command_failed(invocation) : status;
+    json_decref(report.all);
     return status;
 }
 

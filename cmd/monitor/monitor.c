@@ -299,15 +299,6 @@ static int open_json(struct watch *watch)
     return watch->json ? 0 : fail(ENOMEM, "%s: out of memory", path);
 }
 
-static int close_json(struct watch *watch)
-{
-    if (!watch->json || watch->json == stdout)
-        return 0;
-    int failed = ferror(watch->json);
-    return fclose(watch->json) || failed ? fail(EIO, "%s: cannot write it", watch->settings->json)
-                                         : 0;
-}
-
 static int check_paths(const struct probe_site *site)
 {
     for (size_t i = 0; i < site->path_count; i++)
@@ -414,7 +405,15 @@ static int run_monitor(const struct invocation *invocation)
             print_summary(&watch, command[0]);
     }
     sampler_close(watch.sampler);
-    int closed = close_json(&watch);
+    int closed;
+    if (!watch.json || watch.json == stdout)
+        closed = 0;
+    else {
+        int failed = ferror(watch.json);
+        closed = fclose(watch.json) || failed
+                     ? fail(EIO, "%s: cannot write it", watch.settings->json)
+                     : 0;
+    }
     if (code || closed)
         return command_failed(invocation);
     const bool is_invalid = command_guard(&guard) == GUARD_INVALID;

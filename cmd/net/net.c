@@ -230,27 +230,6 @@ static int net_check(const struct invocation *invocation)
     return code;
 }
 
-/* Before the ranks join: it forks. */
-static int start_beside(const struct invocation *invocation, struct net_beside *beside)
-{
-    const struct net_settings *settings = invocation->settings;
-    const struct net_beside_settings wanted = {
-        .reads = settings->beside,
-        .network = settings->network,
-        .halves = settings->precision == 1,
-        .buckets = settings->buckets,
-        .step_ns = settings->step_ns,
-        .rounds = settings->rounds,
-        .exchange_ns = settings->exchange_ns,
-        .seed = settings->seed,
-        .damage = settings->damage,
-    };
-
-    if (invocation->sandbox == SANDBOX_YES)
-        return fail(EINVAL, "--sandbox yes forbids what --beside reads");
-    return net_beside_start(beside, &wanted, invocation);
-}
-
 static int net_command(const struct invocation *invocation)
 {
     const struct net_settings *settings = invocation->settings;
@@ -261,8 +240,26 @@ static int net_command(const struct invocation *invocation)
 
     int code = check(settings, &transport);
     const bool is_unusable = code == -ENODEV && !ranks_speaks(); /* here; elsewhere it may be */
-    if (code == 0 && settings->beside)
-        code = start_beside(invocation, &beside);
+    if (code == 0 && settings->beside) {
+        /* Before the ranks join: it forks. */
+
+        const struct net_beside_settings wanted = {
+            .reads = settings->beside,
+            .network = settings->network,
+            .halves = settings->precision == 1,
+            .buckets = settings->buckets,
+            .step_ns = settings->step_ns,
+            .rounds = settings->rounds,
+            .exchange_ns = settings->exchange_ns,
+            .seed = settings->seed,
+            .damage = settings->damage,
+        };
+        if (invocation->sandbox == SANDBOX_YES)
+            code = fail(EINVAL, "--sandbox yes forbids what --beside reads");
+        else {
+            code = net_beside_start(&beside, &wanted, invocation);
+        }
+    }
     if (code) {
         if (is_unusable)
             command_unusable(invocation);

@@ -43,30 +43,6 @@ static int pause_until(struct ranks *ranks, uint64_t end_ns)
     return 0;
 }
 
-static int make_step(const struct rhythm *rhythm, struct rhythm_figures *figures)
-{
-    struct ranks *ranks = rhythm->transport->config.ranks;
-    const uint64_t start_ns = clock_now_ns(), forward_ns = rhythm->step_ns / FORWARD_SHARE;
-    const uint64_t backward_ns = rhythm->step_ns - forward_ns;
-    uint64_t at = 0;
-    int code = 0;
-
-    for (uint32_t i = 0; i < rhythm->count && code == 0; i++) {
-        code = pause_until(ranks, start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count);
-        const uint64_t begin_ns = clock_now_ns();
-        if (code == 0)
-            code = collective_run(rhythm->transport, COLLECTIVE_ALL_REDUCE, at, rhythm->bytes + at,
-                                  rhythm->buckets[i]);
-        figures->busy_s += (double)(clock_now_ns() - begin_ns) * 1e-9;
-        at += rhythm->buckets[i];
-    }
-    const uint64_t took_ns = clock_now_ns() - start_ns;
-    figures->time_s += (double)took_ns * 1e-9;
-    figures->late_s += (double)(took_ns - rhythm->step_ns) * 1e-9;
-    figures->steps++;
-    return code;
-}
-
 static int check(const struct rhythm *rhythm)
 {
     const struct transport_config *config = &rhythm->transport->config;
@@ -92,7 +68,24 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
     pattern_fill_floats(&mine, transport->config.arena, rhythm->bytes);
     int code = ranks_meet(ranks, transport_put(rhythm->transport, 0, rhythm->bytes), NULL);
     while (code == 0 && ready < ranks->place.ranks) {
-        code = make_step(rhythm, figures);
+        const uint64_t start_ns = clock_now_ns(), forward_ns = rhythm->step_ns / FORWARD_SHARE;
+        const uint64_t backward_ns = rhythm->step_ns - forward_ns;
+        uint64_t at = 0;
+        code = 0;
+        for (uint32_t i = 0; i < rhythm->count && code == 0; i++) {
+            code =
+                pause_until(ranks, start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count);
+            const uint64_t begin_ns = clock_now_ns();
+            if (code == 0)
+                code = collective_run(rhythm->transport, COLLECTIVE_ALL_REDUCE, at,
+                                      rhythm->bytes + at, rhythm->buckets[i]);
+            figures->busy_s += (double)(clock_now_ns() - begin_ns) * 1e-9;
+            at += rhythm->buckets[i];
+        }
+        const uint64_t took_ns = clock_now_ns() - start_ns;
+        figures->time_s += (double)took_ns * 1e-9;
+        figures->late_s += (double)(took_ns - rhythm->step_ns) * 1e-9;
+        figures->steps++;
         if (code)
             ranks_call_off(ranks);
         code = ranks_meet(ranks, code, NULL);

@@ -67,25 +67,6 @@ static int open_reader(struct cursor *cursor)
     return reader_open(&cursor->reader, &cursor->inflate, &site);
 }
 
-static int read_plain(struct cursor *cursor, const struct extent *extent, void *buffer)
-{
-    const struct shard *shard = &cursor->catalog->shards[extent->shard];
-
-    if (cursor->shard != extent->shard) {
-        store_close(cursor->file, false);
-        cursor->shard = NO_SHARD;
-        int code = store_open(shard->path, STORE_READ, &cursor->file);
-        if (code)
-            return code;
-        cursor->shard = extent->shard;
-    }
-    ssize_t got = store_read_at(cursor->file, buffer, extent->bytes, extent->offset);
-    if (got >= 0 && (uint64_t)got < extent->bytes)
-        return fail(EBADMSG, "%s: offset %llu: the file ends inside a record: it was truncated",
-                    shard->path, (unsigned long long)extent->offset);
-    return got < 0 ? (int)got : 0;
-}
-
 int cursor_read(struct cursor *cursor, uint64_t record, void *buffer)
 {
     const struct extent *extent = catalog_extent(cursor->catalog, record);
@@ -113,5 +94,17 @@ int cursor_read(struct cursor *cursor, uint64_t record, void *buffer)
         cursor->reader_at = extent->offset + extent->bytes;
         return code;
     }
-    return read_plain(cursor, extent, buffer);
+    if (cursor->shard != extent->shard) {
+        store_close(cursor->file, false);
+        cursor->shard = NO_SHARD;
+        int code = store_open(shard->path, STORE_READ, &cursor->file);
+        if (code)
+            return code;
+        cursor->shard = extent->shard;
+    }
+    ssize_t got = store_read_at(cursor->file, buffer, extent->bytes, extent->offset);
+    if (got >= 0 && (uint64_t)got < extent->bytes)
+        return fail(EBADMSG, "%s: offset %llu: the file ends inside a record: it was truncated",
+                    shard->path, (unsigned long long)extent->offset);
+    return got < 0 ? (int)got : 0;
 }

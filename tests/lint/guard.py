@@ -8,16 +8,16 @@ import sys
 
 # Sources whose readings of the clock become rates that a command prints: reached through a guard only.
 MEASURES = """
-    cmd/checkpoint/content cmd/checkpoint/save cmd/checkpoint/writes cmd/monitor/monitor cmd/net/measure cmd/net/rhythm cmd/pack/packing cmd/pack/verification pipeline/engine/account
+    cmd/checkpoint/save cmd/checkpoint/writes cmd/monitor/monitor cmd/net/measure cmd/net/rhythm cmd/pack/packing cmd/pack/verify pipeline/engine/account
     pipeline/engine/engine readers/service""".split()
 # Sources that read it for something else, or whose times are parts of an epoch that those measure.
 OTHERS = {
-    "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp_connect cmd/net/transport kernels/runtime
+    "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp cmd/net/transport kernels/runtime
         cmd/checkpoint/job cmd/checkpoint/shared cmd/net/beside cmd/study/run cmd/sweep/sweep cmd/sweep/live pipeline/jobs/run
         pipeline/jobs/session pipeline/result/recorder readers/handles
         cmd/progress cmd/line cmd/start_at""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
-    "parts of a checkpoint": "cmd/checkpoint/writer cmd/checkpoint/writer_pwrite cmd/checkpoint/writer_uring",
+    "parts of a checkpoint": "cmd/checkpoint/writer cmd/checkpoint/writer_uring",
     "parts of an epoch": """pipeline/engine/ pipeline/loader/ pipeline/jobs/train pipeline/jobs/keep_hints readers/ trainer/
         shuffle/plan decode/""",
     "what computing costs, of no storage": "shuffle/quality",

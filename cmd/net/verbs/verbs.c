@@ -306,21 +306,6 @@ static int take_small(struct verbs_state *verbs, uint32_t number, const struct v
     return verbs_post_slot(verbs, number, slot->number);
 }
 
-static int accept_small(struct verbs_state *verbs, uint32_t number, const struct verbs_slot *slot)
-{
-    struct verbs_peer *peer = &verbs->peers[number];
-
-    if (peer->awaited_count == 0) {
-        peer->held[(peer->held_first + peer->held_count++) % VERBS_SLOTS] = *slot;
-        return 0;
-    }
-    const struct verbs_small small = peer->awaited[peer->awaited_first];
-    peer->awaited_first = (peer->awaited_first + 1) % TRANSPORT_DEPTH;
-    peer->awaited_count--;
-    verbs->pending--;
-    return take_small(verbs, number, &small, slot);
-}
-
 /* ---- notices ---- */
 
 static void list(struct verbs_state *verbs, uint32_t number)
@@ -381,29 +366,6 @@ static uint64_t part_of(const struct verbs_state *verbs, uint64_t bytes)
     return bytes < verbs->part_bytes ? bytes : verbs->part_bytes;
 }
 
-static int move_part(struct verbs_state *verbs, uint32_t number, struct verbs_transfer *transfer)
-{
-    static const enum ibv_wr_opcode opcodes[] = {[VERBS_WRITE] = IBV_WR_RDMA_WRITE_WITH_IMM,
-                                                 [VERBS_READ] = IBV_WR_RDMA_READ,
-                                                 [VERBS_SEND] = IBV_WR_SEND};
-    struct verbs_peer *peer = &verbs->peers[number];
-    const uint64_t bytes = part_of(verbs, transfer->bytes);
-    struct ibv_sge place = place_of(verbs, transfer->own, bytes);
-    struct ibv_send_wr request = {
-        .wr_id = work_of(WORK_ACTIVE, number, 0),
-        .sg_list = &place,
-        .num_sge = 1,
-        .opcode = opcodes[verbs->settings.op],
-        .wr.rdma = {.remote_addr = peer->arena + transfer->theirs, .rkey = peer->arena_key},
-    };
-
-    transfer->own += bytes;
-    transfer->theirs += bytes;
-    transfer->bytes -= bytes;
-    peer->permits--;
-    return post_send(verbs, number, pair_of(verbs, peer->active++), &request);
-}
-
 /* Move what the peer has announced. */
 static int move_on(struct verbs_state *verbs, uint32_t number)
 {
@@ -412,7 +374,23 @@ static int move_on(struct verbs_state *verbs, uint32_t number)
 
     while (peer->permits > 0 && peer->transfer_count > 0 && code == 0) {
         struct verbs_transfer *transfer = &peer->transfers[peer->transfer_first];
-        code = move_part(verbs, number, transfer);
+        static const enum ibv_wr_opcode opcodes[] = {[VERBS_WRITE] = IBV_WR_RDMA_WRITE_WITH_IMM,
+                                                     [VERBS_READ] = IBV_WR_RDMA_READ,
+                                                     [VERBS_SEND] = IBV_WR_SEND};
+        const uint64_t bytes = part_of(verbs, transfer->bytes);
+        struct ibv_sge place = place_of(verbs, transfer->own, bytes);
+        struct ibv_send_wr request = {
+            .wr_id = work_of(WORK_ACTIVE, number, 0),
+            .sg_list = &place,
+            .num_sge = 1,
+            .opcode = opcodes[verbs->settings.op],
+            .wr.rdma = {.remote_addr = peer->arena + transfer->theirs, .rkey = peer->arena_key},
+        };
+        transfer->own += bytes;
+        transfer->theirs += bytes;
+        transfer->bytes -= bytes;
+        peer->permits--;
+        code = post_send(verbs, number, pair_of(verbs, peer->active++), &request);
         if (transfer->bytes > 0)
             continue;
         peer->transfer_first = (peer->transfer_first + 1) % TRANSPORT_DEPTH;
@@ -523,8 +501,17 @@ static int accept_slot(struct verbs_state *verbs, uint32_t number, const struct 
     const struct verbs_slot slot = {(uint32_t)done->wr_id & 0xffffff, done->byte_len};
     const uint32_t notice = ntohl(done->imm_data);
 
-    if (!(done->wc_flags & IBV_WC_WITH_IMM))
-        return accept_small(verbs, number, &slot);
+    if (!(done->wc_flags & IBV_WC_WITH_IMM)) {
+        if (peer->awaited_count == 0) {
+            peer->held[(peer->held_first + peer->held_count++) % VERBS_SLOTS] = slot;
+            return 0;
+        }
+        const struct verbs_small small = peer->awaited[peer->awaited_first];
+        peer->awaited_first = (peer->awaited_first + 1) % TRANSPORT_DEPTH;
+        peer->awaited_count--;
+        verbs->pending--;
+        return take_small(verbs, number, &small, &slot);
+    }
     if (notice & notice_done)
         verbs->pending -= notice & ~notice_done;
     else
@@ -771,37 +758,6 @@ static int make_ready_to_send(const struct verbs_state *verbs, struct ibv_qp *pa
                   peer);
 }
 
-static int connect_peer(struct verbs_connecting *connecting, uint32_t i)
-{
-    struct verbs_state *verbs = connecting->verbs;
-    const uint32_t rank = verbs->config.ranks->place.rank;
-    const struct verbs_card *card = &connecting->cards[i];
-    struct verbs_peer *peer = &verbs->peers[i];
-    int code = 0;
-
-    peer->arena = card->arena;
-    peer->arena_key = card->arena_key;
-    for (uint32_t k = 0; k < connecting->pairs && code == 0; k++) {
-        const uint32_t number =
-            connecting->all[((size_t)i * ranks_of(verbs) + rank) * connecting->pairs + k];
-        struct ibv_qp_attr attr = {
-            .qp_state = IBV_QPS_INIT,
-            .port_num = verbs->device.number,
-            .qp_access_flags =
-                IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
-        };
-        code = modify(peer->pairs[k], &attr,
-                      IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, i);
-        for (uint32_t n = 0; k == 0 && n < VERBS_SLOTS && code == 0; n++)
-            code = verbs_post_slot(verbs, i, n);
-        if (code == 0)
-            code = make_ready_to_receive(verbs, peer->pairs[k], card, number, i);
-        if (code == 0)
-            code = make_ready_to_send(verbs, peer->pairs[k], &connecting->mine, card->reads, i);
-    }
-    return code;
-}
-
 /* ---- all ---- */
 
 static int connect_all(struct verbs_connecting *connecting)
@@ -840,8 +796,34 @@ static int connect_all(struct verbs_connecting *connecting)
         code = ranks_gather(ranks, connecting->numbers, pairs * sizeof *connecting->numbers,
                             connecting->all);
     for (uint32_t i = 0; i < ranks->place.ranks && code == 0; i++)
-        if (i != ranks->place.rank)
-            code = connect_peer(connecting, i);
+        if (i != ranks->place.rank) {
+            const uint32_t rank = verbs->config.ranks->place.rank;
+            const struct verbs_card *card = &connecting->cards[i];
+            struct verbs_peer *peer = &verbs->peers[i];
+            code = 0;
+            peer->arena = card->arena;
+            peer->arena_key = card->arena_key;
+            for (uint32_t k = 0; k < connecting->pairs && code == 0; k++) {
+                const uint32_t number =
+                    connecting->all[((size_t)i * ranks_of(verbs) + rank) * connecting->pairs + k];
+                struct ibv_qp_attr attr = {
+                    .qp_state = IBV_QPS_INIT,
+                    .port_num = verbs->device.number,
+                    .qp_access_flags =
+                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
+                };
+                code =
+                    modify(peer->pairs[k], &attr,
+                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, i);
+                for (uint32_t n = 0; k == 0 && n < VERBS_SLOTS && code == 0; n++)
+                    code = verbs_post_slot(verbs, i, n);
+                if (code == 0)
+                    code = make_ready_to_receive(verbs, peer->pairs[k], card, number, i);
+                if (code == 0)
+                    code = make_ready_to_send(verbs, peer->pairs[k], &connecting->mine, card->reads,
+                                              i);
+            }
+        }
     return code;
 }
 
