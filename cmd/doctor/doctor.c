@@ -61,7 +61,7 @@ struct doctor_finding {
 };
 
 /* Where findings go. */
-struct report {
+struct doctor_report {
     const char *section, *heading; /* heading: before the next finding; or NULL */
     json_t *all;                   /* JSON; NULL: a table on standard output */
     bool is_bad;                   /* something does not work */
@@ -93,7 +93,8 @@ __attribute__((format(printf, 2, 3))) static void finding_advise(struct doctor_f
     va_end(arguments);
 }
 
-static void add(struct report *report, const char *name, const struct doctor_finding *finding)
+static void add(struct doctor_report *report, const char *name,
+                const struct doctor_finding *finding)
 {
     char left[96];
 
@@ -482,7 +483,7 @@ enum {
 
 struct fabric {
     const struct telemetry_roots *roots;
-    struct report *report;
+    struct doctor_report *report;
     struct infiniband_port ports[INFINIBAND_PORTS_MAX];
     uint32_t port_count;
     bool is_active; /* a port is */
@@ -635,7 +636,7 @@ static void look_acs(const struct fabric *fabric)
     add(fabric->report, "ACS", &finding);
 }
 
-static void look_fabric(const struct telemetry_roots *roots, struct report *report)
+static void look_fabric(const struct telemetry_roots *roots, struct doctor_report *report)
 {
     struct fabric *fabric = calloc(1, sizeof *fabric);
 
@@ -828,7 +829,7 @@ struct job_view {
     const struct launcher *launcher;
     const char *interface; /* of the launcher to MPI: ", PMIx"; found before joining */
     const struct launch_seat *seats;
-    struct report *report;
+    struct doctor_report *report;
 };
 
 /* ---- launcher and MPI ---- */
@@ -1056,7 +1057,7 @@ static int sit_down(struct ranks *ranks, struct launch_seat *seats)
 
 /* Join the processes that a launcher started and look at the job; only rank 0 reports. Returns 0 or
  * a negative errno with a reason, also where the processes do not find each other. */
-static int look_launch(struct report *report)
+static int look_launch(struct doctor_report *report)
 {
     struct ranks ranks;
     struct job_view view = {.ranks = &ranks,
@@ -1744,8 +1745,8 @@ static const struct option_spec doctor_options[] = {
 };
 
 /* Returns false if the first check failed and the rest were skipped. */
-static bool look_all(struct report *report, const char *section, const struct doctor_check *list,
-                     const char *path)
+static bool look_all(struct doctor_report *report, const char *section,
+                     const struct doctor_check *list, const char *path)
 {
     report->section = report->heading = section;
     for (int i = 0; list[i].name; i++) {
@@ -1761,7 +1762,7 @@ static bool look_all(struct report *report, const char *section, const struct do
 
 static void add_offer(void *context, const struct reader_offer *offer)
 {
-    struct report *report = context;
+    struct doctor_report *report = context;
     struct doctor_finding finding = {0};
     char name[96];
 
@@ -1780,7 +1781,7 @@ static int doctor_run(const struct invocation *invocation)
     const struct doctor_settings *settings = invocation->settings;
     const struct telemetry_roots roots = {.proc = settings->proc_root, .sys = settings->sysfs_root};
     const bool speaks = ranks_speaks(); /* joining changes what the environment says */
-    struct report report = {.all = settings->json ? json_array() : NULL};
+    struct doctor_report report = {.all = settings->json ? json_array() : NULL};
     int status = COMMAND_OK;
 
     if (settings->launch && (settings->fabric || invocation->count)) {
