@@ -28,12 +28,12 @@ iobench_SOURCES = \
 	cmd/run/run.c \
 	cmd/shuffle/measure.c cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/report.c cmd/shuffle/shuffle.c \
 	cmd/shuffle/shuffle.h \
-	cmd/size/acceptance.c cmd/size/cluster.c cmd/size/forms.c cmd/size/forms.h cmd/size/measure.c cmd/size/page.c \
+	cmd/size/cluster.c cmd/size/forms.c cmd/size/forms.h cmd/size/measure.c cmd/size/page.c \
 	cmd/size/page.h cmd/size/recording.c cmd/size/recording.h cmd/size/size.c cmd/size/size.h \
 	cmd/study/evaluate.c cmd/study/evaluate.h cmd/study/figures.c cmd/study/needs.c cmd/study/nodes.c cmd/study/page.c cmd/study/picture.c cmd/study/plan.c \
 	cmd/study/run.c cmd/study/study.c cmd/study/study.h \
-	cmd/sweep/cell.c cmd/sweep/files.c cmd/sweep/folder.c cmd/sweep/live.c cmd/sweep/live.h cmd/sweep/load.c \
-	cmd/sweep/report.c cmd/sweep/scaling.c cmd/sweep/scaling.h cmd/sweep/sweep.c cmd/sweep/sweep.h \
+	cmd/sweep/folder.c \
+	cmd/sweep/report.c cmd/sweep/scaling.c cmd/sweep/sweep.c cmd/sweep/sweep.h \
 	cmd/train/plan.c cmd/train/report.c cmd/train/report.h cmd/train/train.c
 iobench_LDADD = $(MODULE_HOST_LIBS)
 

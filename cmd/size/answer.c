@@ -96,30 +96,14 @@ static int draw_all(const struct sizing_request *request, struct sizing_answer *
     return code;
 }
 
-/* Bytes/s of writing that keep the share of time lost to saving at SIZING_SAVING_SHARE. */
-static double saving_rate(const struct sizing_plant *plant)
-{
-    const double bytes = plant->of[SIZING_CHECKPOINT_BYTES];
-    const double lost = SIZING_SAVING_SHARE / (1 - SIZING_SAVING_SHARE);
-    const double interval = plant->of[SIZING_CHECKPOINT_INTERVAL_S];
-
-    /* Young's interval is sqrt(2 M s) for a saving time s: s / sqrt(2 M s) = lost. */
-    if (interval > 0)
-        return bytes / (lost * interval);
-    return bytes / (2 * lost * lost * sizing_mtbf_s(plant));
-}
-
-/* Each failure costs a restore. */
-static double restoring_rate(const struct sizing_plant *plant)
-{
-    return plant->of[SIZING_CHECKPOINT_BYTES] / (SIZING_SAVING_SHARE * sizing_mtbf_s(plant));
-}
-
 static void set_needs(struct sizing_answer *answer)
 {
     const struct sizing_plant *plant = &answer->plant;
     const double read = plant->of[SIZING_SAMPLE_BYTES] * plant->of[SIZING_AMPLIFICATION];
     const double goal = answer->goal_samples_per_s;
+    const double saved = plant->of[SIZING_CHECKPOINT_BYTES];
+    const double lost = SIZING_SAVING_SHARE / (1 - SIZING_SAVING_SHARE);
+    const double interval_s = plant->of[SIZING_CHECKPOINT_INTERVAL_S];
     const double batch = plant->nodes * plant->of[SIZING_GPUS] * plant->of[SIZING_BATCH] * read;
 
     answer->storage_bytes_per_s = goal * read;
@@ -130,8 +114,11 @@ static void set_needs(struct sizing_answer *answer)
     answer->start_bytes_per_s =
         sizing_step_s(plant) > 0 ? answer->start_bytes / sizing_step_s(plant) : 0;
     answer->fabric_bytes_per_s = sizing_hidden_exchange_rate(plant);
-    answer->checkpoint_write_per_s = saving_rate(plant);
-    answer->checkpoint_read_per_s = restoring_rate(plant);
+    /* Young's interval is sqrt(2 M s) for a saving time s: s / sqrt(2 M s) = lost. */
+    answer->checkpoint_write_per_s =
+        saved / (interval_s > 0 ? lost * interval_s : 2 * lost * lost * sizing_mtbf_s(plant));
+    /* Each failure costs a restore. */
+    answer->checkpoint_read_per_s = saved / (SIZING_SAVING_SHARE * sizing_mtbf_s(plant));
     answer->checkpoint_s = sizing_checkpoint_s(plant);
     answer->checkpoint_interval_s = sizing_checkpoint_interval_s(plant);
     if (answer->checkpoint_s > 0)
@@ -196,36 +183,27 @@ static int find_upgrades(const struct sizing_request *request, struct sizing_ans
     return 0;
 }
 
-static int check(const struct sizing_request *request)
+int sizing_answer(const struct sizing_request *request, struct sizing_answer *answer)
 {
+    const struct sizing_inputs *inputs = request->inputs;
     static const int needed[] = {SIZING_BATCH,      SIZING_SAMPLE_BYTES, SIZING_SAMPLES,
                                  SIZING_READ_BYTES, SIZING_GPUS,         SIZING_CACHE_RATE,
                                  SIZING_CORES,      SIZING_RECORD_BYTES};
 
+    *answer = (struct sizing_answer){0};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!(request->inputs->of[needed[i]].value > 0)) {
+        if (!(inputs->of[needed[i]].value > 0)) {
             const struct sizing_input_row *row = &sizing_input_table[needed[i]];
             return fail(EINVAL, "[%s] %s (%s) must be above 0", row->section, row->key,
                         row->summary);
         }
-    return 0;
-}
-
-int sizing_answer(const struct sizing_request *request, struct sizing_answer *answer)
-{
-    const struct sizing_inputs *inputs = request->inputs;
-    int code = check(request);
-
-    *answer = (struct sizing_answer){0};
-    if (code)
-        return code;
     answer->plant = sizing_plant_stated(inputs, nodes_of(inputs, request->gpus));
     fit_nodes(&answer->plant, request->gpus);
     answer->goal_samples_per_s = request->busy * request->gpus * inputs->of[SIZING_GPU_RATE].value;
     answer->first = sizing_rates(&answer->plant, 0);
     answer->later = sizing_rates(&answer->plant, 1);
     set_needs(answer);
-    code = sizing_simulate(&answer->plant, 0, request->seed, &answer->outcome);
+    int code = sizing_simulate(&answer->plant, 0, request->seed, &answer->outcome);
     if (code == 0)
         code = draw_all(request, answer);
     return code ? code : find_upgrades(request, answer);

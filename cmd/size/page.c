@@ -2,10 +2,13 @@
 #include "cmd/size/page.h"
 
 #include "base/fail.h"
+#include "base/gradients.h"
 #include "base/json.h"
 #include "base/text_stream.h"
-#include "report/svg.h"
+#include "cmd/checkpoint/model.h"
+#include "cmd/outputs.h"
 #include "report/report.h"
+#include "report/svg.h"
 #include "report/words.h"
 
 #include <errno.h>
@@ -35,34 +38,13 @@ static const struct sizing_rates *rates_of(const struct size_case *cluster)
 
 /* ---- the page ---- */
 
-static void print_range(const char *what, const struct sizing_range *range)
+/* Print a range in another unit. */
+static void print_range(const char *what, const struct sizing_range *range, double factor)
 {
     char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
 
-    printf("    %-26s%16s%16s ..%12s\n", what, words_rate(range->median, median),
-           words_rate(range->low, low), words_rate(range->high, high));
-}
-
-static struct sizing_range scale_range(const struct sizing_range *range, double factor)
-{
-    return (struct sizing_range){range->median * factor, range->low * factor, range->high * factor};
-}
-
-static void print_ranges(const struct size_case *cluster)
-{
-    const struct sizing_answer *answer = &cluster->answer;
-    const struct sizing_range first = scale_range(&answer->first_batch_s, 1000),
-                              stalls = scale_range(&answer->stall_share, 100),
-                              saving = scale_range(&answer->checkpoint_share, 100);
-
-    printf("\n  Predicted%35s%30s\n", "median", "90% between");
-    print_range("samples/s", &answer->samples_per_s);
-    print_range("first epoch, samples/s", &answer->first_samples_per_s);
-    print_range("later epochs, samples/s", &answer->later_samples_per_s);
-    print_range("first batch after, ms", &first);
-    print_range("stalls on batches, %", &stalls);
-    if (answer->checkpoint_s > 0)
-        print_range("stopped to save, %", &saving);
+    printf("    %-26s%16s%16s ..%12s\n", what, words_rate(range->median * factor, median),
+           words_rate(range->low * factor, low), words_rate(range->high * factor, high));
 }
 
 static void print_reach(const struct size_case *cluster)
@@ -89,7 +71,14 @@ static void print_reach(const struct size_case *cluster)
                words_byte_rate(cluster->recorded_bytes_per_s, low),
                words_byte_rate(cluster->recorded_peak_bytes_per_s, high),
                seconds(cluster->recorded_s, median));
-    print_ranges(cluster);
+    printf("\n  Predicted%35s%30s\n", "median", "90% between");
+    print_range("samples/s", &answer->samples_per_s, 1);
+    print_range("first epoch, samples/s", &answer->first_samples_per_s, 1);
+    print_range("later epochs, samples/s", &answer->later_samples_per_s, 1);
+    print_range("first batch after, ms", &answer->first_batch_s, 1000);
+    print_range("stalls on batches, %", &answer->stall_share, 100);
+    if (answer->checkpoint_s > 0)
+        print_range("stopped to save, %", &answer->checkpoint_share, 100);
 }
 
 static void print_need(const char *what, const char *needs, const char *has, double share)
@@ -100,26 +89,6 @@ static void print_need(const char *what, const char *needs, const char *has, dou
     putchar('\n');
 }
 
-/* What does not limit the rate of reads. */
-static void print_more_needs(const struct sizing_answer *answer)
-{
-    const struct sizing_plant *plant = &answer->plant;
-    const double fabric = plant->of[SIZING_FABRIC_RATE] * plant->of[SIZING_FABRIC_EFFICIENCY];
-    char needs[WORDS_BYTES], has[WORDS_BYTES];
-
-    if (answer->fabric_bytes_per_s > 0 && fabric > 0)
-        print_need("each node, gradients", words_byte_rate(answer->fabric_bytes_per_s, needs),
-                   words_byte_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
-    if (answer->checkpoint_s > 0)
-        print_need("writes, at 1% lost to saving",
-                   words_byte_rate(answer->checkpoint_write_per_s, needs),
-                   words_byte_rate(answer->checkpoint_bytes_per_s, has),
-                   answer->checkpoint_write_per_s / answer->checkpoint_bytes_per_s);
-    if (answer->checkpoint_s > 0)
-        print_need("reads, at 1% lost to restores",
-                   words_byte_rate(answer->checkpoint_read_per_s, needs), "-", NAN);
-}
-
 static void print_needs(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
@@ -127,6 +96,8 @@ static void print_needs(const struct size_case *cluster)
     const double goal = answer->goal_samples_per_s;
     const double sample =
         answer->plant.of[SIZING_SAMPLE_BYTES] * answer->plant.of[SIZING_AMPLIFICATION];
+    const double fabric =
+        answer->plant.of[SIZING_FABRIC_RATE] * answer->plant.of[SIZING_FABRIC_EFFICIENCY];
     char needs[WORDS_BYTES], has[WORDS_BYTES];
 
     printf("\n  For that goal%33s%16s%10s\n", "needs", "has", "used");
@@ -147,18 +118,17 @@ static void print_needs(const struct size_case *cluster)
                words_rate(rates->of[SIZING_PART_GPU], has), goal / rates->of[SIZING_PART_GPU]);
     print_need("storage, as an epoch begins", words_byte_rate(answer->start_bytes_per_s, needs),
                "-", NAN);
-    print_more_needs(answer);
-}
-
-static void print_upgrades(const struct sizing_answer *answer)
-{
-    char rate[WORDS_BYTES];
-
-    printf("\n  Twice as much of%30s%16s\n", "samples/s", "gain");
-    for (unsigned i = 0; i < answer->upgrade_count; i++)
-        printf("    %-28s%14s%15.1f%%\n", sizing_part_names[answer->upgrades[i].part],
-               words_rate(answer->upgrades[i].samples_per_s, rate),
-               fmax(0, 100 * answer->upgrades[i].gain));
+    if (answer->fabric_bytes_per_s > 0 && fabric > 0)
+        print_need("each node, gradients", words_byte_rate(answer->fabric_bytes_per_s, needs),
+                   words_byte_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
+    if (answer->checkpoint_s > 0)
+        print_need("writes, at 1% lost to saving",
+                   words_byte_rate(answer->checkpoint_write_per_s, needs),
+                   words_byte_rate(answer->checkpoint_bytes_per_s, has),
+                   answer->checkpoint_write_per_s / answer->checkpoint_bytes_per_s);
+    if (answer->checkpoint_s > 0)
+        print_need("reads, at 1% lost to restores",
+                   words_byte_rate(answer->checkpoint_read_per_s, needs), "-", NAN);
 }
 
 static bool is_told_before(const struct size_table *table, size_t number, const char *doubt)
@@ -186,11 +156,18 @@ static void print_doubts(const struct size_table *table)
 
 void size_page_print(const struct size_case *cluster)
 {
+    const struct sizing_answer *answer = &cluster->answer;
+    char rate[WORDS_BYTES];
+
     printf("iobench size: %.0f x %s, %s, on %.0f x %s\nwith %s\n\n", cluster->gpus, cluster->gpu,
            cluster->network, cluster->answer.plant.nodes, cluster->node, cluster->storage);
     print_reach(cluster);
     print_needs(cluster);
-    print_upgrades(&cluster->answer);
+    printf("\n  Twice as much of%30s%16s\n", "samples/s", "gain");
+    for (unsigned i = 0; i < answer->upgrade_count; i++)
+        printf("    %-28s%14s%15.1f%%\n", sizing_part_names[answer->upgrades[i].part],
+               words_rate(answer->upgrades[i].samples_per_s, rate),
+               fmax(0, 100 * answer->upgrades[i].gain));
     size_forms_print(&cluster->forms, &cluster->answer);
     print_doubts(&(struct size_table){.cases = (struct size_case *)(uintptr_t)cluster, .count = 1});
     printf("\nSimulated from profiles (iobench list profiles). Intervals are what their stated\n"
@@ -222,142 +199,99 @@ void size_page_table(const struct size_table *table)
 
 /* ---- JSON ---- */
 
-static json_t *range_json(const struct sizing_range *range)
+static void put_range(json_t *object, const char *key, const struct sizing_range *range)
 {
-    json_t *object = json_object();
-
-    json_put_number(object, "median", range->median);
-    json_put_number(object, "low", range->low);
-    json_put_number(object, "high", range->high);
-    return object;
-}
-
-static json_t *inputs_json(const struct sizing_inputs *inputs)
-{
-    json_t *object = json_object();
-
-    for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
-        char name[64];
-        json_t *figure = json_object();
-        snprintf(name, sizeof name, "%s %s", sizing_input_table[i].section,
-                 sizing_input_table[i].key);
-        json_put_number(figure, "value", inputs->of[i].value);
-        json_put_number(figure, "spread", inputs->of[i].spread);
-        json_object_set_new(object, name, figure);
-    }
-    return object;
-}
-
-static json_t *curve_json(const struct sizing_curve *curve)
-{
-    json_t *points = json_array();
-
-    for (unsigned i = 0; i < curve->count; i++)
-        for (unsigned k = 0; k < curve->rows[i].count; k++) {
-            const struct sizing_curve_row *row = &curve->rows[i];
-            json_t *point = json_object();
-            json_put_number(point, "read_bytes", row->read_bytes);
-            json_put_number(point, "depth", row->depths[k]);
-            json_put_number(point, "bytes_per_s", row->bytes_per_s[k].value);
-            json_put_number(point, "spread", row->bytes_per_s[k].spread);
-            json_array_append_new(points, point);
-        }
-    return points;
-}
-
-static json_t *rates_json(const struct sizing_rates *rates)
-{
-    json_t *object = json_object();
-
-    for (int i = 0; i < SIZING_PART_COUNT; i++)
-        json_object_set_new(object, sizing_part_names[i], json_number(rates->of[i]));
-    return object;
-}
-
-static json_t *upgrades_json(const struct sizing_answer *answer)
-{
-    json_t *rows = json_array();
-
-    for (unsigned i = 0; i < answer->upgrade_count; i++) {
-        json_t *row = json_object();
-        json_put_text(row, "part", sizing_part_names[answer->upgrades[i].part]);
-        json_put_number(row, "samples_per_s", answer->upgrades[i].samples_per_s);
-        json_put_number(row, "gain", answer->upgrades[i].gain);
-        json_array_append_new(rows, row);
-    }
-    return rows;
-}
-
-/* Of every predicted figure. */
-static json_t *intervals_json(const struct sizing_answer *answer)
-{
-    json_t *object = json_object();
-
-    json_object_set_new(object, "first_epoch_samples_per_s",
-                        range_json(&answer->first_samples_per_s));
-    json_object_set_new(object, "later_epochs_samples_per_s",
-                        range_json(&answer->later_samples_per_s));
-    json_object_set_new(object, "first_batch_s", range_json(&answer->first_batch_s));
-    json_object_set_new(object, "stall_share", range_json(&answer->stall_share));
-    json_object_set_new(object, "checkpoint_share", range_json(&answer->checkpoint_share));
-    return object;
-}
-
-static json_t *doubts_json(const struct size_case *cluster)
-{
-    json_t *doubts = json_array();
-
-    for (unsigned i = 0; i < cluster->doubt_count; i++)
-        json_array_append_new(doubts, json_text(cluster->doubts[i]));
-    return doubts;
+    json_object_set_new(object, key,
+                        json_pack("{s:o, s:o, s:o}", "median", json_number(range->median), "low",
+                                  json_number(range->low), "high", json_number(range->high)));
 }
 
 static json_t *case_json(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_outcome *outcome = &answer->outcome;
     const struct sizing_rates *rates = rates_of(cluster);
-    json_t *object = json_object();
+    const struct sizing_curve *curve = &cluster->inputs.curve;
+    const bool is_recorded = cluster->recorded_s > 0;
+    const struct {
+        const char *key;
+        double value;
+    } figures[] = {
+        {"gpus", cluster->gpus},
+        {"recorded_bytes_per_s", is_recorded ? cluster->recorded_bytes_per_s : NAN},
+        {"recorded_peak_bytes_per_s", is_recorded ? cluster->recorded_peak_bytes_per_s : NAN},
+        {"recorded_s", is_recorded ? cluster->recorded_s : NAN},
+        {"nodes", answer->plant.nodes},
+        {"stated_samples_per_s", outcome->samples_per_s},
+        {"first_epoch_samples_per_s", outcome->first_samples_per_s},
+        {"later_epochs_samples_per_s", outcome->later_samples_per_s},
+        {"first_batch_s", outcome->first_batch_s},
+        {"stall_share", outcome->stall_share},
+        {"checkpoint_share", outcome->checkpoint_share},
+        {"checkpoint_s", answer->checkpoint_s},
+        {"checkpoint_interval_s", answer->checkpoint_interval_s},
+        {"goal_samples_per_s", answer->goal_samples_per_s},
+        {"goal_probability", answer->probability},
+        {"needs_storage_bytes_per_s", answer->storage_bytes_per_s},
+        {"needs_storage_reads_per_s", answer->storage_reads_per_s},
+        {"needs_node_bytes_per_s", answer->node_bytes_per_s},
+        {"needs_node_cores", answer->cores},
+        {"needs_fabric_bytes_per_s", answer->fabric_bytes_per_s},
+        {"needs_checkpoint_bytes_per_s", answer->checkpoint_write_per_s},
+        {"needs_restore_bytes_per_s", answer->checkpoint_read_per_s},
+        {"start_bytes", answer->start_bytes},
+        {"start_bytes_per_s", answer->start_bytes_per_s},
+    };
+    json_t *object = json_object(), *part = json_array();
 
     json_put_text(object, "gpu", cluster->gpu);
     json_put_text(object, "network", cluster->network);
     json_put_text(object, "node", cluster->node);
     json_put_text(object, "storage", cluster->storage);
-    json_put_number(object, "gpus", cluster->gpus);
-    json_object_set_new(object, "doubts", doubts_json(cluster));
-    json_put_number(object, "recorded_bytes_per_s",
-                    cluster->recorded_s > 0 ? cluster->recorded_bytes_per_s : NAN);
-    json_put_number(object, "recorded_peak_bytes_per_s",
-                    cluster->recorded_s > 0 ? cluster->recorded_peak_bytes_per_s : NAN);
-    json_put_number(object, "recorded_s", cluster->recorded_s > 0 ? cluster->recorded_s : NAN);
-    json_put_number(object, "nodes", answer->plant.nodes);
-    json_object_set_new(object, "samples_per_s", range_json(&answer->samples_per_s));
-    json_put_number(object, "stated_samples_per_s", answer->outcome.samples_per_s);
-    json_put_number(object, "first_epoch_samples_per_s", answer->outcome.first_samples_per_s);
-    json_put_number(object, "later_epochs_samples_per_s", answer->outcome.later_samples_per_s);
-    json_put_number(object, "first_batch_s", answer->outcome.first_batch_s);
-    json_object_set_new(object, "intervals", intervals_json(answer));
-    json_put_number(object, "stall_share", answer->outcome.stall_share);
-    json_put_number(object, "checkpoint_share", answer->outcome.checkpoint_share);
-    json_put_number(object, "checkpoint_s", answer->checkpoint_s);
-    json_put_number(object, "checkpoint_interval_s", answer->checkpoint_interval_s);
-    json_put_number(object, "goal_samples_per_s", answer->goal_samples_per_s);
-    json_put_number(object, "goal_probability", answer->probability);
-    json_put_number(object, "needs_storage_bytes_per_s", answer->storage_bytes_per_s);
-    json_put_number(object, "needs_storage_reads_per_s", answer->storage_reads_per_s);
-    json_put_number(object, "needs_node_bytes_per_s", answer->node_bytes_per_s);
-    json_put_number(object, "needs_node_cores", answer->cores);
-    json_put_number(object, "needs_fabric_bytes_per_s", answer->fabric_bytes_per_s);
-    json_put_number(object, "needs_checkpoint_bytes_per_s", answer->checkpoint_write_per_s);
-    json_put_number(object, "needs_restore_bytes_per_s", answer->checkpoint_read_per_s);
-    json_put_number(object, "start_bytes", answer->start_bytes);
-    json_put_number(object, "start_bytes_per_s", answer->start_bytes_per_s);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+        json_put_number(object, figures[i].key, figures[i].value);
+    for (unsigned i = 0; i < cluster->doubt_count; i++)
+        json_array_append_new(part, json_text(cluster->doubts[i]));
+    json_object_set_new(object, "doubts", part);
+    put_range(object, "samples_per_s", &answer->samples_per_s);
+    json_object_set_new(object, "intervals", part = json_object());
+    put_range(part, "first_epoch_samples_per_s", &answer->first_samples_per_s);
+    put_range(part, "later_epochs_samples_per_s", &answer->later_samples_per_s);
+    put_range(part, "first_batch_s", &answer->first_batch_s);
+    put_range(part, "stall_share", &answer->stall_share);
+    put_range(part, "checkpoint_share", &answer->checkpoint_share);
     json_put_text(object, "limit", sizing_part_names[rates->limit]);
     json_put_text(object, "next", sizing_part_names[rates->next]);
-    json_object_set_new(object, "rates_samples_per_s", rates_json(rates));
-    json_object_set_new(object, "upgrades", upgrades_json(answer));
+    json_object_set_new(object, "rates_samples_per_s", part = json_object());
+    for (int i = 0; i < SIZING_PART_COUNT; i++)
+        json_put_number(part, sizing_part_names[i], rates->of[i]);
+    json_object_set_new(object, "upgrades", part = json_array());
+    for (unsigned i = 0; i < answer->upgrade_count; i++)
+        json_array_append_new(
+            part, json_pack("{s:s, s:o, s:o}", "part", sizing_part_names[answer->upgrades[i].part],
+                            "samples_per_s", json_number(answer->upgrades[i].samples_per_s), "gain",
+                            json_number(answer->upgrades[i].gain)));
     json_object_set_new(object, "forms", size_forms_json(&cluster->forms));
-    json_object_set_new(object, "inputs", inputs_json(&cluster->inputs));
-    json_object_set_new(object, "curve", curve_json(&cluster->inputs.curve));
+    json_object_set_new(object, "inputs", part = json_object());
+    for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s %s", sizing_input_table[i].section,
+                 sizing_input_table[i].key);
+        json_object_set_new(part, name,
+                            json_pack("{s:o, s:o}", "value",
+                                      json_number(cluster->inputs.of[i].value), "spread",
+                                      json_number(cluster->inputs.of[i].spread)));
+    }
+    json_object_set_new(object, "curve", part = json_array());
+    for (unsigned i = 0; i < curve->count; i++)
+        for (unsigned k = 0; k < curve->rows[i].count; k++) {
+            const struct sizing_curve_row *row = &curve->rows[i];
+            json_array_append_new(part, json_pack("{s:o, s:o, s:o, s:o}", "read_bytes",
+                                                  json_number(row->read_bytes), "depth",
+                                                  json_number(row->depths[k]), "bytes_per_s",
+                                                  json_number(row->bytes_per_s[k].value), "spread",
+                                                  json_number(row->bytes_per_s[k].spread)));
+        }
     return object;
 }
 
@@ -403,4 +337,93 @@ int size_page_chart(const struct size_table *table, const char *path)
     int code = svg_save(&svg, path);
     svg_release(&svg);
     return code;
+}
+
+/* ---- the acceptance test: a job file with the figures to reach ---- */
+
+static const double bytes_per_parameter = 14; /* of a checkpoint: cmd/checkpoint/model.h */
+static const double mib = 1 << 20;
+
+int size_page_acceptance(const struct size_case *cluster, const char *path)
+{
+    const struct sizing_answer *answer = &cluster->answer;
+    const struct sizing_plant *plant = &answer->plant;
+    const double nodes = plant->nodes, bytes = plant->of[SIZING_CHECKPOINT_BYTES];
+    /* Gradients travel in buckets: an all-reduce of one. */
+    const double bucket = plant->of[SIZING_GRADIENT_BYTES] / GRADIENTS_BUCKETS;
+    const double size = mib * exp2(round(log2(fmin(256, fmax(1, bucket / mib)))));
+    struct text_stream stream;
+    char rate[WORDS_BYTES];
+
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    FILE *file = stream.stream;
+    fputs(report_acceptance_mark, file);
+    for (unsigned i = 0; i < cluster->doubt_count; i++)
+        fprintf(file, "# In doubt: %s\n", cluster->doubts[i]);
+    fprintf(file,
+            "# Acceptance of %s for %.0f x %s, %s.\n"
+            "# Storage must sustain %s, read by all %.0f nodes at once. Mount it on each of them;\n"
+            "# set data= to a data set there (iobench pack synthetic:... makes one) that is at\n"
+            "# least five times as large as the memory of a node, and start one rank a node:\n"
+            "#\n",
+            cluster->storage, cluster->gpus, cluster->gpu, cluster->network,
+            words_byte_rate(answer->storage_bytes_per_s, rate), nodes);
+    fprintf(file,
+            "#     mpirun -n %.0f --map-by node iobench accept.ini\n"
+            "#\n"
+            "# Exit status 0: passed. 1: failed; each figure and its goal are in the messages.\n",
+            nodes);
+    fprintf(file,
+            "[global]\n"
+            "data=/mnt/set\n"
+            "drop-caches=strict\n"
+            "runs=3\n"
+            "epochs=1\n"
+            "bs=%.0f\n"
+            "batch-size=%.0f\n"
+            "prefetch=%.0f\n\n",
+            fmax(512, plant->of[SIZING_READ_BYTES]), plant->of[SIZING_BATCH],
+            plant->of[SIZING_PREFETCH]);
+    fprintf(file,
+            "[storage]\n"
+            "decode=none\n"
+            "require-rate=%.0fB/s\n\n"
+            "[storage and CPUs]\n"
+            "decode=%s\n"
+            "require-samples-per-s=%.6g\n",
+            answer->storage_bytes_per_s, plant->of[SIZING_DECODE_S] > 0 ? "jpeg" : "none",
+            answer->goal_samples_per_s);
+    if (answer->fabric_bytes_per_s > 0)
+        fprintf(
+            file,
+            "\n# A ring all-reduce over the nodes, hidden by the backward pass. MPI must use all\n"
+            "# ports of a node that the figure needs.\n"
+            "[fabric]\n"
+            "command=net\n"
+            "messages=no\n"
+            "from=%.0f\n"
+            "to=%.0f\n"
+            "require-nodes=%.0f\n"
+            "require-all-reduce=%.0fB/s\n",
+            size, size, answer->plant.nodes, ceil(answer->fabric_bytes_per_s));
+    if (bytes > 0)
+        fprintf(file,
+                "\n# Saving and restoring may each cost %g%% of the time. Needs space for three "
+                "checkpoints.\n"
+                "[checkpoint]\n"
+                "command=checkpoint\n"
+                "folder=/mnt/checkpoints\n"
+                "model=job,params=%.0f\n"
+                "ranks=%.0f\n"
+                "rank-shift=%.0f\n"
+                "writes=3\n"
+                "reads=2\n"
+                "require-write-rate=%.0fB/s\n"
+                "require-read-rate=%.0fB/s\n",
+                100 * SIZING_SAVING_SHARE, ceil(bytes / bytes_per_parameter),
+                fmin(cluster->gpus, MODEL_RANKS_MAX),
+                answer->plant.nodes > 1 ? ceil(answer->plant.of[SIZING_GPUS]) : 0,
+                ceil(answer->checkpoint_write_per_s), ceil(answer->checkpoint_read_per_s));
+    return outputs_write(path, &stream);
 }

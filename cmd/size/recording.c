@@ -28,13 +28,6 @@ static double rate_of(const json_t *line, const char *key)
     return fmax(0, load_number(line, key)); /* fmax() of 0 and NAN is 0 */
 }
 
-/* Bytes/s from any storage in one interval. */
-static double read_rate(const json_t *line)
-{
-    return rate_of(line, "storage_read_bytes_per_s") + rate_of(line, "nfs_read_bytes_per_s") +
-           rate_of(line, "lustre_read_bytes_per_s");
-}
-
 /* A storage whose reads were not counted, as Lustre's are not, says nothing of their size. */
 static void add_reads(const json_t *line, const char *count_key, const char *bytes_key,
                       double seconds, struct recorded_reads *reads)
@@ -47,44 +40,36 @@ static void add_reads(const json_t *line, const char *count_key, const char *byt
     reads->bytes += rate_of(line, bytes_key) * seconds;
 }
 
-static int add_line(const json_t *line, struct recorded_part *part,
-                    struct size_recording *recording, struct recorded_reads *reads)
-{
-    const double seconds = load_number(line, "interval_s"), rate = read_rate(line);
-
-    if (!(seconds > 0))
-        return -EINVAL;
-    part->seconds += seconds;
-    part->bytes += rate * seconds;
-    add_reads(line, "storage_read_count_per_s", "storage_read_bytes_per_s", seconds, reads);
-    add_reads(line, "nfs_read_count_per_s", "nfs_read_bytes_per_s", seconds, reads);
-    recording->peak_bytes_per_s = fmax(recording->peak_bytes_per_s, rate);
-    return 0;
-}
-
-static size_t count_lines(const char *text, size_t bytes)
-{
-    size_t lines = 0;
-
-    for (size_t i = 0; i < bytes; i++)
-        lines += text[i] == '\n';
-    return lines;
-}
-
 /* The difference between the halves of the recording is its uncertainty. */
 static int add_up(const char *path, const char *text, size_t bytes,
                   struct size_recording *recording)
 {
-    const size_t lines = count_lines(text, bytes);
+    size_t lines = 0;
     struct recorded_part halves[2] = {{0}};
     struct recorded_reads reads = {0};
     int code = 0;
 
+    for (size_t i = 0; i < bytes; i++)
+        lines += text[i] == '\n';
     for (size_t i = 0, begin = 0; i < lines && code == 0; i++) {
         const size_t length =
             (size_t)((const char *)memchr(text + begin, '\n', bytes - begin) - (text + begin));
         json_t *line = json_loadb(text + begin, length, 0, NULL);
-        code = line ? add_line(line, &halves[2 * i >= lines], recording, &reads) : -EINVAL;
+        const double interval_s = load_number(line, "interval_s");
+        const double rate = rate_of(line, "storage_read_bytes_per_s") +
+                            rate_of(line, "nfs_read_bytes_per_s") +
+                            rate_of(line, "lustre_read_bytes_per_s");
+        struct recorded_part *half = &halves[2 * i >= lines];
+        if (interval_s > 0) {
+            half->seconds += interval_s;
+            half->bytes += rate * interval_s;
+            add_reads(line, "storage_read_count_per_s", "storage_read_bytes_per_s", interval_s,
+                      &reads);
+            add_reads(line, "nfs_read_count_per_s", "nfs_read_bytes_per_s", interval_s, &reads);
+            recording->peak_bytes_per_s = fmax(recording->peak_bytes_per_s, rate);
+        } else {
+            code = -EINVAL;
+        }
         json_decref(line);
         begin += length + 1;
     }

@@ -14,8 +14,12 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/stop.h"
+#include "cmd/arguments.h"
 #include "cmd/json_file.h"
+#include "cmd/program.h"
+#include "cmd/sandbox.h"
 #include "report/load.h"
 
 #include <errno.h>
@@ -23,6 +27,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { FILE_BYTES_MAX = 256 << 20, SCHEMA_VERSION = 1, POLL_NS = 250000000 };
 
@@ -94,7 +99,8 @@ static void check_set(const struct sweep *sweep, struct sweep_figures *figures)
                  figures->set_samples, figures->set_bytes, other->set_samples, other->set_bytes);
 }
 
-int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round)
+/* Load a measurement; -ENOENT if it is missing or was interrupted. */
+static int load_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
 {
     struct sweep_figures *figures = &sweep->table.figures[(size_t)round * sweep->plan.cells + cell];
     char *path = sweep_folder_file(sweep, cell, round);
@@ -119,56 +125,19 @@ int sweep_folder_load(struct sweep *sweep, uint32_t cell, uint32_t round)
     return code;
 }
 
-int sweep_folder_fail(struct sweep *sweep, uint32_t cell, uint32_t round, const char *reason)
+static int remove_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
 {
     char *path = sweep_folder_file(sweep, cell, round);
-    int code = path ? json_file_write(path, json_pack("{s:s, s:i, s:o}", "schema", failure_schema,
-                                                      "schema_version", SCHEMA_VERSION, "reason",
-                                                      json_text(reason)))
-                    : -ENOMEM;
-
-    free(path);
-    return code;
-}
-
-static int remove_path(const char *path)
-{
     struct folder folder;
     const char *name;
-    int code = folder_open_parent(&folder, path, &name);
+    int code = path ? folder_open_parent(&folder, path, &name) : -ENOMEM;
 
     if (code == 0)
         code = folder_remove(&folder, name, NULL);
-    folder_close(&folder);
-    return code == -ENOENT ? 0 : code;
-}
-
-int sweep_folder_remove(struct sweep *sweep, uint32_t cell, uint32_t round)
-{
-    char *path = sweep_folder_file(sweep, cell, round);
-    const int code = path ? remove_path(path) : -ENOMEM;
-
+    if (path)
+        folder_close(&folder);
     free(path);
-    return code;
-}
-
-static int load_all(struct sweep *sweep)
-{
-    int code = 0;
-
-    for (uint32_t round = 0; round < sweep->table.rounds && code == 0; round++)
-        for (uint32_t cell = 0; cell < sweep->plan.cells && code == 0; cell++) {
-            code = sweep_folder_load(sweep, cell, round);
-            const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
-            if (code == 0 && sweep->settings->retry && !figures->is_valid)
-                code = sweep_folder_remove(sweep, cell, round) ? -EIO : -ENOENT;
-            if (code == -ENOENT)
-                sweep->table.figures[(size_t)round * sweep->plan.cells + cell] =
-                    (struct sweep_figures){0};
-            sweep->folder.kept += code == 0;
-            code = code == -ENOENT ? 0 : code;
-        }
-    return code;
+    return code == -ENOENT ? 0 : code;
 }
 
 /* ---- the plan ---- */
@@ -262,25 +231,6 @@ static int open_plan(struct sweep *sweep)
 
 /* ---- the folder ---- */
 
-static int lock(struct sweep *sweep)
-{
-    char *path = file_join(sweep->folder.path, lock_name);
-    bool is_told = false;
-    int code = path ? -EBUSY : -ENOMEM;
-
-    while (path && (code = file_lock_acquire(&sweep->folder.lock, path)) == -EBUSY) {
-        if (!is_told)
-            fprintf(stderr, "iobench sweep: a measurement is still running there: %s\n",
-                    escape_shown(fail_reason()));
-        is_told = true;
-        if ((code = stop_check()))
-            break;
-        clock_sleep_ns(POLL_NS);
-    }
-    free(path);
-    return code;
-}
-
 int sweep_folder_open(struct sweep *sweep)
 {
     sweep->folder.lock.fd = -1;
@@ -289,16 +239,163 @@ int sweep_folder_open(struct sweep *sweep)
             ? strdup(sweep->settings->output)
             : file_format_path("iobench-sweep-%08x", (unsigned)(sweep->fingerprint >> 32));
     int code = sweep->folder.path ? folder_make_path(sweep->folder.path) : -ENOMEM;
+    char *path = code == 0 ? file_join(sweep->folder.path, lock_name) : NULL;
 
-    if (code == 0)
-        code = lock(sweep);
+    for (bool is_told = false; path;) {
+        code = file_lock_acquire(&sweep->folder.lock, path);
+        if (code != -EBUSY)
+            break;
+        if (!is_told)
+            fprintf(stderr, "iobench sweep: a measurement is still running there: %s\n",
+                    escape_shown(fail_reason()));
+        is_told = true;
+        if ((code = stop_check()))
+            break;
+        clock_sleep_ns(POLL_NS);
+    }
+    if (code == 0 && !path)
+        code = -ENOMEM;
+    free(path);
     if (code == 0)
         code = open_plan(sweep);
-    return code ? code : load_all(sweep);
+    for (uint32_t round = 0; round < sweep->table.rounds && code == 0; round++)
+        for (uint32_t cell = 0; cell < sweep->plan.cells && code == 0; cell++) {
+            code = load_measurement(sweep, cell, round);
+            const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
+            if (code == 0 && sweep->settings->retry && !figures->is_valid)
+                code = remove_measurement(sweep, cell, round) ? -EIO : -ENOENT;
+            if (code == -ENOENT)
+                sweep->table.figures[(size_t)round * sweep->plan.cells + cell] =
+                    (struct sweep_figures){0};
+            sweep->folder.kept += code == 0;
+            code = code == -ENOENT ? 0 : code;
+        }
+    return code;
 }
 
 void sweep_folder_close(struct sweep *sweep)
 {
     file_lock_release(&sweep->folder.lock);
     free(sweep->folder.path);
+}
+
+/* ---- command line ---- */
+
+/* Take ownership of word, unless an earlier one failed. */
+static int add_word(struct sweep_words *words, char *word, int code)
+{
+    if (code == 0 &&
+        (!word || memory_room(&words->list, words->count + 1, sizeof *words->list, "words")))
+        code = fail(ENOMEM, "out of memory");
+    if (code == 0) {
+        words->list[words->count++] = word;
+        words->list[words->count] = NULL;
+    } else {
+        free(word);
+    }
+    return code;
+}
+
+void sweep_words_release(struct sweep_words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        free(words->list[i]);
+    free(words->list);
+    *words = (struct sweep_words){0};
+}
+
+int sweep_cell_words(const struct sweep *sweep, uint32_t cell, const char *json,
+                     struct sweep_words *words)
+{
+    const struct sweep_plan *plan = &sweep->plan;
+    const struct option_spec *options = sweep->target->command->options;
+    const struct sweep_axis *operand =
+        sweep->target->members ? sweep_axis_named(plan, "order") : NULL;
+    char title[512];
+    int code = 0;
+
+    *words = (struct sweep_words){0};
+    if (sweep->launch) { /* split first and filled afterwards, so a value never spans words */
+        char *copy = strdup(sweep->launch);
+        char **parts = memory_array(strlen(sweep->launch) + 1, sizeof *parts);
+        const int count = copy && parts ? arguments_split(copy, parts) : -ENOMEM;
+        code = count < 0 ? count : 0;
+        for (int i = 0; i < count && code == 0; i++)
+            code = add_word(words, sweep_fill(plan, cell, parts[i]), code);
+        free(parts);
+        free(copy);
+    }
+    code = add_word(words, program_path(), code);
+    code = add_word(words, strdup(sweep->target->command->name), code);
+    for (size_t i = 0; i < plan->axis_count && code == 0; i++) {
+        if (!plan->axes[i].row || !sweep_scaling_has(plan, cell, plan->axes[i].name))
+            continue; /* for the launcher, an operand, or not this cell's */
+        char *value = sweep_fill(plan, cell, sweep_value(plan, cell, i));
+        code = value ? add_word(words, file_format_path("--%s=%s", plan->axes[i].name, value), code)
+                     : -ENOMEM;
+        free(value);
+    }
+    sweep_title_without(plan, cell, SWEEP_NO_AXIS, NULL, title, sizeof title);
+    if (option_find(options, "runs"))
+        code = add_word(words, strdup("--runs=1"), code);
+    if (*title && option_find(options, "label") && !sweep_axis_named(plan, "label"))
+        code = add_word(words, file_format_path("--label=%s", title), code);
+    if (sweep->invocation->sandbox != SANDBOX_AUTO)
+        code = add_word(
+            words, file_format_path("--sandbox=%s", sandbox_choices[sweep->invocation->sandbox]),
+            code);
+    if (json)
+        code = add_word(words, file_format_path("--json=%s", json), code);
+    if (operand) {
+        code = add_word(words, strdup("--"), code);
+        code =
+            add_word(words, strdup(sweep_value(plan, cell, (size_t)(operand - plan->axes))), code);
+    }
+    if (code)
+        sweep_words_release(words);
+    return code;
+}
+
+/* ---- process ---- */
+
+int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round, bool (*tick)(void *context),
+                   void *context)
+{
+    char *json = sweep_folder_file(sweep, cell, round);
+    struct sweep_words words = {0};
+    struct child_result result;
+    int code = json ? sweep_cell_words(sweep, cell, json, &words) : -ENOMEM;
+    const int nowhere = file_open_quietly("/dev/null", O_RDWR);
+
+    if (code == 0) {
+        const struct child_task task = {.argv = (const char *const *)words.list,
+                                        .input = sweep->folder.lock.fd,
+                                        .output = nowhere < 0 ? 0 : nowhere,
+                                        .prefers = "iobench",
+                                        .stop = tick,
+                                        .context = context};
+        code = child_run(&task, &result);
+        if (code == -EINTR) /* discard what an interrupted process wrote */
+            remove_measurement(sweep, cell, round);
+    }
+    if (code == 0)
+        code = load_measurement(sweep, cell, round);
+    if (code == -ENOENT) { /* it failed before writing the file */
+        char reason[CHILD_OUTPUT_BYTES + 64];
+        if (result.status > 128)
+            snprintf(reason, sizeof reason, "ended by signal %d: %s", result.status - 128,
+                     result.output);
+        else
+            snprintf(reason, sizeof reason, "exit status %d: %s", result.status, result.output);
+        code = json_file_write(json, json_pack("{s:s, s:i, s:o}", "schema", failure_schema,
+                                               "schema_version", SCHEMA_VERSION, "reason",
+                                               json_text(reason)));
+        if (code == 0)
+            code = load_measurement(sweep, cell, round);
+    }
+    if (nowhere >= 0)
+        close(nowhere);
+    sweep_words_release(&words);
+    free(json);
+    return code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/sweep/scaling.h"
+#include "cmd/sweep/sweep.h"
 
 #include "base/fail.h"
 #include "report/pictures.h"

@@ -10,19 +10,23 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/families.h"
 #include "cmd/outputs.h"
 #include "cmd/program.h"
-#include "cmd/sweep/live.h"
-#include "cmd/sweep/scaling.h"
+#include "report/load.h"
+#include "report/words.h"
 #include "shuffle/plan.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static const char *const scaling_names[] = {"auto", "strong", "weak", "strong,weak", NULL};
 
@@ -64,6 +68,135 @@ static const struct option_spec sweep_options[] = {
 };
 #undef FIELD
 /* clang-format on */
+
+/* ---- figures from the results of the swept commands ---- */
+
+static void copy_text(char *to, size_t bytes, const char *text)
+{
+    snprintf(to, bytes, "%s", text ? text : "");
+}
+
+/* Return the sum of a figure over all epochs of all runs. */
+static double sum_of_epochs(const json_t *job, const char *key)
+{
+    const json_t *runs = json_object_get(job, "runs"), *run, *epoch;
+    double sum = 0;
+    size_t i, k;
+
+    json_array_foreach(runs, i, run)
+    {
+        json_array_foreach(json_object_get(run, "epochs"), k, epoch)
+        {
+            const double value = load_number(epoch, key);
+            sum += isfinite(value) ? value : 0;
+        }
+    }
+    return sum;
+}
+
+static void read_parts(const json_t *job, struct sweep_figures *figures)
+{
+    static const char *const keys[SWEEP_PARTS] = {"wait_s",     "upload_s", "compute_s",
+                                                  "exchange_s", "update_s", "start_barrier_s"};
+
+    for (int i = 0; i < SWEEP_PARTS; i++)
+        figures->parts_s[i] = sum_of_epochs(job, keys[i]);
+    figures->parts_s[SWEEP_BARRIER] += sum_of_epochs(job, "stop_barrier_s");
+    figures->wall_s = sum_of_epochs(job, "wall_s") + figures->parts_s[SWEEP_BARRIER];
+}
+
+static uint32_t count_of(const json_t *object, const char *path)
+{
+    const double count = load_number(object, path);
+
+    return count >= 1 && count < UINT32_MAX ? (uint32_t)count : 1;
+}
+
+/* What was at the path. Results of earlier versions have no identity; those of infer, and of orders
+ * of no data, no set. */
+static void read_set(const json_t *job, struct sweep_figures *figures)
+{
+    const char *path = load_text(job, "dataset.path"), *format = load_text(job, "dataset.format");
+    const char *files = load_text(job, "dataset.identity"), *host = load_text(job, "place.host");
+
+    figures->set_samples = load_number(job, "dataset.samples");
+    figures->set_bytes = load_number(job, "dataset.record_bytes");
+    if (path && format && isfinite(figures->set_samples) && isfinite(figures->set_bytes))
+        figures->set = random_hash_text(random_hash_text(1, path), format);
+    figures->files = files && host ? random_hash_text(1, files) | 1 : 0;
+    figures->host = random_hash_text(1, host ? host : "");
+}
+
+int sweep_read_job(const json_t *document, struct sweep_figures *figures)
+{
+    const json_t *job = json_array_get(json_object_get(document, "jobs"), 0);
+
+    if (!json_is_object(job))
+        return fail(EINVAL, "it has no jobs");
+    const char *degraded = load_degraded(job);
+    figures->is_valid = load_true(job, "valid") && !degraded;
+    copy_text(figures->reason, sizeof figures->reason,
+              degraded ? degraded : load_text(job, "invalid_reason"));
+    figures->samples_per_s = load_number(job, "summary.samples_per_s");
+    copy_text(figures->limit, sizeof figures->limit, load_text(job, "summary.limit"));
+    copy_text(figures->cache, sizeof figures->cache, load_text(job, "summary.cache_before"));
+    figures->ranks = count_of(job, "engine.ranks");
+    figures->nodes = count_of(job, "engine.nodes");
+    read_parts(job, figures);
+    read_set(job, figures);
+    return 0;
+}
+
+/* An inference uses caches as it finds them: where its bytes came from. "": unknown. */
+static const char *source_of(const json_t *row)
+{
+    const double percent = load_number(row, "storage_percent");
+
+    return !isfinite(percent) ? ""
+           : percent >= 98    ? "all from storage"
+           : percent <= 2     ? "all in memory"
+                              : "partly in memory";
+}
+
+int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
+{
+    const json_t *row = json_array_get(json_object_get(document, "batch_sizes"), 0);
+
+    if (!json_is_object(row))
+        return fail(EINVAL, "it has no batch sizes");
+    figures->is_valid = !load_degraded(document);
+    copy_text(figures->reason, sizeof figures->reason, load_degraded(document));
+    figures->samples_per_s = load_number(row, "samples_per_s");
+    figures->wall_s = load_number(row, "wall_s");
+    figures->parts_s[SWEEP_WAIT] = load_number(row, "wait_s");
+    figures->parts_s[SWEEP_COMPUTE] = load_number(row, "compute_s");
+    copy_text(figures->cache, sizeof figures->cache, source_of(row));
+    read_set(document, figures);
+    figures->ranks = figures->nodes = 1;
+    return 0;
+}
+
+int sweep_read_survey(const json_t *document, struct sweep_figures *figures)
+{
+    const json_t *row = json_array_get(document, 0);
+    const char *refused = load_text(row, "refused");
+
+    if (!json_is_object(row))
+        return fail(EINVAL, "it has no orders");
+    if (json_array_size(document) > 1)
+        refused = "it has several rows: give the values of a list one by one";
+    refused = refused ? refused : load_text(row, "not_read_reason");
+    refused = refused ? refused : load_text(row, "unverified_reason");
+    figures->is_valid = !refused;
+    copy_text(figures->reason, sizeof figures->reason, refused);
+    figures->samples_per_s = load_number(row, "samples_per_s");
+    figures->randomness = fmin(1, load_number(row, "labels_per_batch") /
+                                      load_number(row, "labels_per_batch_at_random"));
+    figures->ranks = count_of(row, "ranks");
+    figures->nodes = 1;
+    read_set(row, figures);
+    return 0;
+}
 
 static const struct sweep_target targets[] = {
     {&command_run, .is_launched = true, .read = sweep_read_job},
@@ -195,23 +328,9 @@ static int add_operands(struct sweep *sweep)
     return sweep_add(&sweep->plan, "order", NULL, sweep->target->members, used ? list : "all");
 }
 
-/* Check that every {NAME} of the launcher has an axis. */
-static int check_launch(const struct sweep *sweep)
-{
-    static const char *const names[] = {"{ranks}", "{nodes}"};
-    char *filled = sweep->launch ? sweep_fill(&sweep->plan, 0, sweep->launch) : NULL;
-    int code = sweep->launch && !filled ? -ENOMEM : 0;
-
-    for (size_t i = 0; filled && code == 0 && i < sizeof names / sizeof *names; i++)
-        if (strstr(filled, names[i]))
-            code = fail(EINVAL, "--launch has %s: give --%.*s", names[i], (int)strlen(names[i]) - 2,
-                        names[i] + 1);
-    free(filled);
-    return code;
-}
-
 static int choose_launch(struct sweep *sweep)
 {
+    static const char *const names[] = {"{ranks}", "{nodes}"}; /* each needs an axis */
     const struct sweep_settings *settings = sweep->settings;
     const struct sweep_axis *ranks = sweep_axis_named(&sweep->plan, "ranks");
 
@@ -223,7 +342,14 @@ static int choose_launch(struct sweep *sweep)
         sweep->launch = "mpirun -n {ranks}";
     if (!sweep->launch && settings->nodes)
         return fail(EINVAL, "--nodes needs --launch, as in --launch 'srun -N {nodes}'");
-    return check_launch(sweep);
+    char *filled = sweep->launch ? sweep_fill(&sweep->plan, 0, sweep->launch) : NULL;
+    int code = sweep->launch && !filled ? -ENOMEM : 0;
+    for (size_t i = 0; filled && code == 0 && i < sizeof names / sizeof *names; i++)
+        if (strstr(filled, names[i]))
+            code = fail(EINVAL, "--launch has %s: give --%.*s", names[i], (int)strlen(names[i]) - 2,
+                        names[i] + 1);
+    free(filled);
+    return code;
 }
 
 /* Check that the data sets of the cells are there. */
@@ -307,7 +433,7 @@ static int print_plan(struct sweep *sweep)
         sweep_order(&sweep->plan, sweep->settings->order_seed, 0, sweep->settings->budget_ns > 0,
                     order);
     for (uint32_t i = 0; i < sweep->plan.cells && code == 0; i++) {
-        code = sweep_cell_words(sweep, order[i], &words);
+        code = sweep_cell_words(sweep, order[i], NULL, &words);
         for (size_t k = 0; k < words.count; k++)
             printf("%s%s", k ? " " : "", escape_shown(words.list[k]));
         putchar('\n');
@@ -315,6 +441,121 @@ static int print_plan(struct sweep *sweep)
     }
     free(order);
     return code;
+}
+
+/* ---- what it shows while it runs ---- */
+
+/* On stderr: on a terminal the table so far with the time left, else a line per measurement. */
+struct sweep_live {
+    const struct sweep *sweep;
+    struct line line;
+    unsigned drawn;                  /* table lines now on the screen */
+    uint32_t cell, round;            /* being measured */
+    size_t done, total;              /* measurements */
+    bool told_replaced;              /* that a data set was replaced */
+    uint64_t cell_start_ns, left_ns; /* left_ns: 0 while unknown */
+};
+
+enum { ROWS_AROUND = 4 }; /* heading, status line and prompt */
+
+static void time_left(char text[LINE_PART_BYTES], uint64_t left_ns)
+{
+    const uint64_t seconds = left_ns / 1000000000;
+
+    text[0] = '\0';
+    if (left_ns)
+        snprintf(text, LINE_PART_BYTES, ", %u:%02u:%02u left", (unsigned)(seconds / 3600),
+                 (unsigned)(seconds / 60 % 60), (unsigned)(seconds % 60));
+}
+
+static void erase_table(struct sweep_live *live)
+{
+    line_clear(&live->line);
+    if (live->drawn)
+        dprintf(STDERR_FILENO, "\033[%uA\033[J", live->drawn);
+    live->drawn = 0;
+}
+
+/* Draw the rows around the cell measured last. */
+static void draw_table(struct sweep_live *live)
+{
+    struct winsize size;
+    const bool has_size = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+    const uint32_t cells = live->sweep->plan.cells;
+    const uint32_t rows =
+        has_size && size.ws_row >= 2 * ROWS_AROUND ? size.ws_row - ROWS_AROUND : 20;
+    const unsigned columns = has_size && size.ws_col >= 20 ? size.ws_col : 80;
+    const uint32_t count = cells < rows ? cells : rows;
+    uint32_t first = live->cell > count / 2 ? live->cell - count / 2 : 0;
+    struct text_stream table;
+    char *text = NULL, *rest, *line;
+    size_t bytes;
+
+    first = first + count > cells ? cells - count : first;
+    if (text_stream_open(&table) == 0)
+        sweep_print_cells(table.stream, live->sweep, first, count);
+    if (text_stream_take(&table, &text, &bytes) == 0) {
+        erase_table(live);
+        for (rest = text; (line = strsep(&rest, "\n")) && rest; live->drawn++)
+            dprintf(STDERR_FILENO, "%.*s\n", (int)columns - 1, escape_shown(line));
+    }
+    free(text);
+}
+
+static void show_status(struct sweep_live *live)
+{
+    const struct sweep *sweep = live->sweep;
+    char text[sizeof live->line.last], title[128], left[LINE_PART_BYTES];
+    const uint64_t seconds = (clock_now_ns() - live->cell_start_ns) / 1000000000;
+
+    time_left(left, live->left_ns);
+    snprintf(text, sizeof text, "%zu of %zu%s; run %u of %u, %u s: %s", live->done + 1, live->total,
+             left, live->round + 1, sweep->table.rounds, (unsigned)seconds,
+             sweep_title(&sweep->plan, live->cell, title, sizeof title));
+    line_show(&live->line, text);
+}
+
+static void show_begin(struct sweep_live *live, uint32_t cell, uint32_t round, uint64_t left_ns)
+{
+    live->cell = cell;
+    live->round = round;
+    live->left_ns = left_ns;
+    live->cell_start_ns = clock_now_ns();
+    show_status(live);
+}
+
+static bool show_tick(void *context)
+{
+    show_status(context);
+    return false;
+}
+
+static void show_end(struct sweep_live *live)
+{
+    const struct sweep *sweep = live->sweep;
+    const struct sweep_figures *figures = sweep_at(&sweep->table, live->cell, live->round);
+    char title[512], rate[WORDS_BYTES], left[LINE_PART_BYTES];
+
+    live->done++;
+    if (figures->is_replaced && !live->told_replaced) { /* the table does not show it */
+        live->told_replaced = true;
+        erase_table(live);
+        fprintf(stderr, "iobench sweep: what is measured of it now is not valid: %s\n",
+                escape_shown(figures->reason));
+    }
+    if (live->line.shown) {
+        draw_table(live);
+        return;
+    }
+    time_left(left, live->left_ns);
+    sweep_title(&sweep->plan, live->cell, title, sizeof title);
+    if (figures->is_valid)
+        fprintf(stderr, "%zu of %zu%s: %s: %s samples/s%s%s\n", live->done, live->total, left,
+                escape_shown(title), words_rate(figures->samples_per_s, rate),
+                *figures->limit ? ", limit " : "", figures->limit);
+    else
+        fprintf(stderr, "%zu of %zu%s: %s: not valid: %s\n", live->done, live->total, left,
+                escape_shown(title), escape_shown(figures->reason));
 }
 
 /* ---- measuring ---- */
@@ -349,56 +590,48 @@ static size_t missing_of(const struct sweep *sweep, uint32_t first_round, uint32
 }
 
 /* Returns 0, 1 if the budget allows no other measurement, or a negative errno with a reason. */
-static int measure_next(struct sweep *sweep, struct sweep_clock *clock, struct sweep_live *live,
-                        uint32_t cell, uint32_t round)
-{
-    const size_t missing = missing_of(sweep, 0, sweep->table.rounds);
-
-    if (!fits(sweep, clock, 1))
-        return 1;
-    sweep_live_begin(live, cell, round, mean_ns(clock) * missing);
-    const uint64_t start_ns = clock_now_ns();
-    int code = sweep_cell_run(sweep, cell, round, sweep_live_tick, live);
-    clock->spent_ns += clock_now_ns() - start_ns;
-    clock->measured++;
-    if (code)
-        return code;
-    live->left_ns = mean_ns(clock) * (missing - 1);
-    sweep_live_end(live);
-    return 0;
-}
-
-/* A round that fits the budget is in random order, so drift affects all cells alike. */
-static int measure_round(struct sweep *sweep, struct sweep_clock *clock, struct sweep_live *live,
-                         uint32_t round, uint32_t *order)
-{
-    const bool certain =
-        clock->measured > 0 && fits(sweep, clock, missing_of(sweep, round, round + 1));
-    int code = 0;
-
-    sweep_order(&sweep->plan, sweep->settings->order_seed, round,
-                sweep->settings->budget_ns && !certain, order);
-    for (uint32_t i = 0; i < sweep->plan.cells && code == 0; i++)
-        if (!sweep_at(&sweep->table, order[i], round)->is_measured)
-            code = measure_next(sweep, clock, live, order[i], round);
-    return code;
-}
-
 static int measure_all(struct sweep *sweep)
 {
+    const struct sweep_settings *settings = sweep->settings;
+    const uint32_t cells = sweep->plan.cells, rounds = sweep->table.rounds;
     struct sweep_clock clock = {.start_ns = clock_now_ns()};
-    struct sweep_live live = sweep_live_start(sweep);
-    uint32_t *order = memory_array(sweep->plan.cells, sizeof *order);
+    struct sweep_live live = {.sweep = sweep,
+                              .line = line_start(),
+                              .total = (size_t)cells * rounds,
+                              .done = sweep->folder.kept};
+    uint32_t *order = memory_array(cells, sizeof *order);
     int code = order ? 0 : -ENOMEM;
 
-    fprintf(stderr, "iobench sweep: %u cells, %u runs of each, kept in %s\n", sweep->plan.cells,
-            sweep->table.rounds, escape_shown(sweep->folder.path));
+    fprintf(stderr, "iobench sweep: %u cells, %u runs of each, kept in %s\n", cells, rounds,
+            escape_shown(sweep->folder.path));
     if (sweep->folder.kept)
         fprintf(stderr, "iobench sweep: %zu of %zu measurements are there already\n",
                 sweep->folder.kept, live.total);
-    for (uint32_t round = 0; round < sweep->table.rounds && code == 0; round++)
-        code = measure_round(sweep, &clock, &live, round, order);
-    sweep_live_clear(&live);
+    for (uint32_t round = 0; round < rounds && code == 0; round++) {
+        /* A round that fits the budget is in random order, so drift affects all cells alike. */
+        const bool is_certain =
+            clock.measured > 0 && fits(sweep, &clock, missing_of(sweep, round, round + 1));
+        sweep_order(&sweep->plan, settings->order_seed, round, settings->budget_ns && !is_certain,
+                    order);
+        for (uint32_t i = 0; i < cells && code == 0; i++) {
+            const size_t missing = missing_of(sweep, 0, rounds);
+            if (sweep_at(&sweep->table, order[i], round)->is_measured)
+                continue;
+            if (!fits(sweep, &clock, 1)) {
+                code = 1;
+                break;
+            }
+            show_begin(&live, order[i], round, mean_ns(&clock) * missing);
+            const uint64_t start_ns = clock_now_ns();
+            code = sweep_cell_run(sweep, order[i], round, show_tick, &live);
+            clock.spent_ns += clock_now_ns() - start_ns;
+            clock.measured++;
+            live.left_ns = mean_ns(&clock) * (missing - 1);
+            if (code == 0)
+                show_end(&live);
+        }
+    }
+    erase_table(&live);
     free(order);
     return code;
 }
@@ -424,33 +657,26 @@ static int finish(const struct sweep *sweep, int outcome)
     return sweep_write_files(sweep, left_out) ? command_failed(sweep->invocation) : status;
 }
 
-static int carry_out(struct sweep *sweep)
-{
-    command_on_interrupt();
-    int code = sweep_folder_open(sweep);
-    const bool is_open = code == 0;
-
-    if (code == 0)
-        code = measure_all(sweep);
-    if (code == -EINTR)
-        command_failed(sweep->invocation);
-    int status = is_open && (code >= 0 || code == -EINTR) ? finish(sweep, code)
-                                                          : command_failed(sweep->invocation);
-    sweep_folder_close(sweep);
-    return status;
-}
-
 static int run_sweep(const struct invocation *invocation)
 {
     struct sweep *sweep = &swept;
     int status, code = make_plan(sweep);
 
-    if (code)
+    if (code) {
         status = command_misused(invocation);
-    else if (sweep->settings->dry_run)
+    } else if (sweep->settings->dry_run) {
         status = print_plan(sweep) ? command_failed(invocation) : COMMAND_OK;
-    else
-        status = carry_out(sweep);
+    } else {
+        command_on_interrupt();
+        code = sweep_folder_open(sweep);
+        const bool is_open = code == 0;
+        if (code == 0)
+            code = measure_all(sweep);
+        status = code < 0 ? command_failed(invocation) : COMMAND_OK;
+        if (is_open && (code >= 0 || code == -EINTR))
+            status = finish(sweep, code);
+        sweep_folder_close(sweep);
+    }
     free(sweep->table.figures);
     sweep_release(&sweep->plan);
     return status;
