@@ -65,7 +65,7 @@ static void draw_pairs(struct svg *svg, const json_t *rows, double *values)
         values[i] = json_number_value(value) > 0 ? json_number_value(value) / 1e6 : NAN;
         most = fmax(most, values[i]);
     }
-    svg_map(panel, values, ranks);
+    svg_map(panel, values, ranks, ranks, NAN);
     svg_x(panel, "to rank", SVG_LINEAR, NAN, NAN);
     svg_y(panel, "from rank", SVG_LINEAR, NAN, NAN);
     snprintf(text, sizeof text, "dark: %.0f", most);

@@ -26,6 +26,7 @@ enum {
     BELOW = 42,
     SWATCH = 22,
     SHADES = 16,
+    NAMES_MOST = 256,
     TICKS_MOST = 10
 };
 static const double LETTER = 6.2;
@@ -50,6 +51,7 @@ struct svg_shade {
 
 struct svg_point {
     double x, y, low, high;
+    char *name; /* NULL: none */
 };
 
 struct svg_curve {
@@ -71,8 +73,10 @@ struct svg_panel {
     struct svg_curve *first, *last;
     struct svg_label *ticks, *marks;
     struct svg_shade *bands;
-    size_t tick_count, mark_count, band_count, bar_curves, side;
+    size_t tick_count, mark_count, band_count, bar_curves, rows, columns;
     const double *map;
+    double map_most;
+    bool is_wide;
 };
 
 const char *svg_color(size_t number)
@@ -122,6 +126,8 @@ void svg_release(struct svg *svg)
         next = panel->next;
         for (struct svg_curve *curve = panel->first, *after; curve; curve = after) {
             after = curve->next;
+            for (size_t i = 0; i < curve->count; i++)
+                free(curve->points[i].name);
             free(curve->points);
             free(curve->name);
             free(curve);
@@ -199,12 +205,27 @@ void svg_band(struct svg_panel *panel, double from, double to, const char *color
             (struct svg_shade){from, to, color, name ? keep_text(panel->svg, name) : NULL};
 }
 
-void svg_map(struct svg_panel *panel, const double *values, size_t side)
+void svg_map(struct svg_panel *panel, const double *values, size_t rows, size_t columns,
+             double most)
 {
-    if (panel) {
-        panel->map = values;
-        panel->side = side;
-    }
+    if (!panel)
+        return;
+    panel->map = values;
+    panel->rows = rows;
+    panel->columns = columns;
+    panel->map_most = most;
+}
+
+void svg_widen(struct svg_panel *panel)
+{
+    if (panel)
+        panel->is_wide = true;
+}
+
+void svg_name(struct svg_curve *curve, const char *name)
+{
+    if (curve && curve->count && !curve->points[curve->count - 1].name)
+        curve->points[curve->count - 1].name = keep_text(curve->panel->svg, name);
 }
 
 struct svg_curve *svg_curve(struct svg_panel *panel, const char *name, const char *color,
@@ -233,7 +254,7 @@ struct svg_curve *svg_curve(struct svg_panel *panel, const char *name, const cha
 void svg_interval(struct svg_curve *curve, double x, double y, double low, double high)
 {
     if (curve && has_room(curve->panel->svg, &curve->points, curve->count, sizeof *curve->points))
-        curve->points[curve->count++] = (struct svg_point){x, y, low, high};
+        curve->points[curve->count++] = (struct svg_point){x, y, low, high, NULL};
 }
 
 void svg_point(struct svg_curve *curve, double x, double y)
@@ -310,9 +331,9 @@ static void fit_axes(const struct svg_panel *panel, struct svg_frame *frame)
             cover(y, point->low);
             cover(y, point->high);
         }
-    if (panel->side) {
-        *x = (struct svg_axis){.label = x->label, .from = -0.5, .to = (double)panel->side - 0.5};
-        *y = (struct svg_axis){.label = y->label, .from = (double)panel->side - 0.5, .to = -0.5};
+    if (panel->map) {
+        *x = (struct svg_axis){x->label, x->scale, -0.5, (double)panel->columns - 0.5};
+        *y = (struct svg_axis){y->label, y->scale, (double)panel->rows - 0.5, -0.5};
         return;
     }
     struct svg_axis *const both[] = {x, y};
@@ -342,6 +363,8 @@ static unsigned ticks_of(const struct svg_axis *axis, double at[TICKS_MOST + 2])
                  edge = (high - low) * 1e-9;
     unsigned count = 0;
 
+    if (axis->scale == SVG_BARE)
+        return 0;
     if (axis->scale == SVG_LINEAR) {
         const double step = svg_step(high - low, 7);
         for (double i = ceil(low / step - 1e-9); i * step <= high + edge && count < TICKS_MOST; i++)
@@ -474,7 +497,7 @@ static void write_axes(FILE *stream, const struct svg_panel *panel, const struct
 
     for (unsigned i = 0; i < count; i++) {
         const double y = y_of(frame, at[i]);
-        if (!panel->side)
+        if (!panel->map)
             fprintf(stream, "<path stroke=\"#ddd\" d=\"M%.1f %.1fH%.1f\"/>\n", frame->left, y,
                     right);
         tick_text(&frame->y, at[i], text);
@@ -506,22 +529,57 @@ static void write_axes(FILE *stream, const struct svg_panel *panel, const struct
 
 static void write_map(FILE *stream, const struct svg_panel *panel, const struct svg_frame *frame)
 {
-    const size_t side = panel->side;
-    const double wide = frame->width / (double)side, high = frame->height / (double)side;
-    double most = 0;
+    const size_t count = panel->rows * panel->columns;
+    const double wide = frame->width / (double)panel->columns;
+    const double high = frame->height / (double)panel->rows;
+    double most = panel->map_most;
 
-    for (size_t i = 0; i < side * side; i++)
-        most = panel->map[i] > most ? panel->map[i] : most;
+    for (size_t i = 0; isnan(panel->map_most) && i < count; i++)
+        most = fmax(most, panel->map[i]);
     for (int shade = 1; shade <= SHADES && most > 0; shade++) {
         fprintf(stream,
                 "<path stroke=\"#08519c\" stroke-width=\"%.2f\" stroke-opacity=\"%.3f\" d=\"", high,
                 (double)shade / SHADES);
-        for (size_t i = 0; i < side * side; i++)
-            if (panel->map[i] > 0 && (int)ceil(panel->map[i] / most * SHADES) == shade)
-                fprintf(stream, "M%.1f %.1fh%.2f", frame->left + (double)(i % side) * wide,
-                        frame->top + ((double)(i / side) + 0.5) * high, wide);
+        for (size_t i = 0; i < count; i++)
+            if (panel->map[i] > 0 && (int)ceil(fmin(panel->map[i] / most, 1) * SHADES) == shade)
+                fprintf(stream, "M%.1f %.1fh%.2f",
+                        frame->left + (double)(i % panel->columns) * wide,
+                        frame->top + ((double)(i / panel->columns) + 0.5) * high, wide);
         fputs("\"/>\n", stream);
     }
+}
+
+/* Write the names of points from the first on; one that would overlap moves down. */
+static void write_names(FILE *stream, const struct svg_panel *panel, const struct svg_frame *frame)
+{
+    static struct {
+        double x, y, width;
+    } names[NAMES_MOST];
+    size_t count = 0;
+
+    for (const struct svg_curve *curve = panel->first; curve; curve = curve->next)
+        for (size_t i = 0; i < curve->count && count < NAMES_MOST; i++) {
+            const char *name = curve->points[i].name;
+            const double at = x_of(frame, curve->points[i].x), x = at + 8;
+            const double beside = y_of(frame, curve->points[i].y) + 4;
+            const double width = name ? LETTER * (double)strlen(name) : 0;
+            double y = beside;
+            if (!name || !isfinite(x) || !isfinite(y))
+                continue;
+            for (size_t k = 0; k < count; k++)
+                if (fabs(names[k].y - y) < LINE - 3 && x < names[k].x + names[k].width &&
+                    names[k].x < x + width) {
+                    y = names[k].y + LINE - 2;
+                    k = (size_t)-1; /* all again */
+                }
+            names[count].x = x;
+            names[count].y = y;
+            names[count++].width = width;
+            if (y > beside + LINE)
+                fprintf(stream, "<path stroke=\"#bbb\" d=\"M%.1f %.1fL%.1f %.1f\"/>\n", at,
+                        beside - 4, x - 2, y - 4);
+            write_text(stream, x, y, "", name);
+        }
 }
 
 static void write_bars(FILE *stream, const struct svg_frame *frame, const struct svg_curve *curve,
@@ -547,19 +605,21 @@ static void write_line(FILE *stream, const struct svg_frame *frame, const struct
 {
     bool is_down = false;
 
-    fprintf(stream, "<path class=\"curve\" stroke=\"%s\" stroke-width=\"%g\"%s d=\"", curve->color,
-            curve->width,
-            curve->style & SVG_DASHED   ? " stroke-dasharray=\"5 3\""
-            : curve->style & SVG_DOTTED ? " stroke-dasharray=\"2 3\""
-                                        : "");
-    for (size_t i = 0; i < curve->count; i++) {
-        const double x = x_of(frame, curve->points[i].x), y = y_of(frame, curve->points[i].y);
-        const bool is_known = isfinite(x) && isfinite(y);
-        if (is_known)
-            fprintf(stream, "%c%.1f %.1f", is_down ? 'L' : 'M', x, y);
-        is_down = is_known;
+    if (!(curve->style & SVG_ALONE)) {
+        fprintf(stream, "<path class=\"curve\" stroke=\"%s\" stroke-width=\"%g\"%s d=\"",
+                curve->color, curve->width,
+                curve->style & SVG_DASHED   ? " stroke-dasharray=\"5 3\""
+                : curve->style & SVG_DOTTED ? " stroke-dasharray=\"2 3\""
+                                            : "");
+        for (size_t i = 0; i < curve->count; i++) {
+            const double x = x_of(frame, curve->points[i].x), y = y_of(frame, curve->points[i].y);
+            const bool is_known = isfinite(x) && isfinite(y);
+            if (is_known)
+                fprintf(stream, "%c%.1f %.1f", is_down ? 'L' : 'M', x, y);
+            is_down = is_known;
+        }
+        fputs("\"/>\n", stream);
     }
-    fputs("\"/>\n", stream);
     for (size_t i = 0; i < curve->count; i++) {
         const struct svg_point *point = &curve->points[i];
         const double x = x_of(frame, point->x), y = y_of(frame, point->y);
@@ -567,7 +627,7 @@ static void write_line(FILE *stream, const struct svg_frame *frame, const struct
         if (isfinite(x) && isfinite(low) && isfinite(high))
             fprintf(stream, "<path stroke=\"%s\" d=\"M%.1f %.1fh6m-3 0V%.1fm-3 0h6\"/>\n",
                     curve->color, x - 3, low, high);
-        if (curve->style & SVG_POINTS && isfinite(x) && isfinite(y))
+        if (curve->style & (SVG_POINTS | SVG_ALONE) && isfinite(x) && isfinite(y))
             fprintf(stream, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x, y,
                     curve->color);
     }
@@ -583,7 +643,7 @@ static void write_panel(FILE *stream, const struct svg_panel *panel, const struc
         fprintf(stream, "<path fill=\"%s\" d=\"M%.1f %.1fH%.1fV%.1fH%.1fz\"/>\n",
                 panel->bands[i].color, from, frame->top, to, bottom, from);
     }
-    if (panel->side)
+    if (panel->map)
         write_map(stream, panel, frame);
     write_axes(stream, panel, frame);
     for (size_t i = 0; i < panel->mark_count; i++) {
@@ -598,11 +658,11 @@ static void write_panel(FILE *stream, const struct svg_panel *panel, const struc
             write_bars(stream, frame, curve, bars++);
         else
             write_line(stream, frame, curve);
+    write_names(stream, panel, frame);
 }
 
 int svg_write(const struct svg *svg, FILE *stream)
 {
-    const double cell = (double)svg->width / svg->columns, width = cell - LEFT - RIGHT;
     double total = svg->title ? HEADING + 6 : 6;
 
     if (svg->is_short_of_memory)
@@ -624,8 +684,12 @@ int svg_write(const struct svg *svg, FILE *stream)
         for (const struct svg_panel *row = svg->first, *next; row; row = next) {
             double above = 0, below = BELOW;
             unsigned column = 0;
+            const double cell = row->is_wide ? svg->width : (double)svg->width / svg->columns;
+            const double width = cell - LEFT - RIGHT;
             next = row;
-            for (; next && column < svg->columns; next = next->next, column++) {
+            for (; next && column < (row->is_wide ? 1 : svg->columns) &&
+                   (next == row || !next->is_wide);
+                 next = next->next, column++) {
                 above = fmax(above, (next->title ? HEADING : 0) +
                                         write_legend(NULL, next, 0, 0, width + LEFT) +
                                         (next->y.label ? LINE + 4 : 8));

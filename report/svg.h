@@ -30,7 +30,13 @@ void svg_release(struct svg *svg);
 /* title: "" for none. */
 struct svg_panel *svg_panel(struct svg *svg, const char *title);
 
-enum svg_scale { SVG_LINEAR, SVG_LOG, SVG_LOG2, SVG_BYTES /* a power of two, as "4 KiB" */ };
+enum svg_scale {
+    SVG_LINEAR,
+    SVG_LOG,
+    SVG_LOG2,
+    SVG_BYTES /* log2, as "4 KiB" */,
+    SVG_BARE /* no ticks */
+};
 
 /* from, to: the axis covers at least this range; NAN: that of the data. A linear y axis also covers
  * 0. */
@@ -41,7 +47,14 @@ void svg_y(struct svg_panel *panel, const char *label, enum svg_scale scale, dou
 /* Name a place on the x axis; with any, it has no other ticks. */
 void svg_tick(struct svg_panel *panel, double x, const char *text);
 
-enum svg_style { SVG_LINE = 0, SVG_POINTS = 1, SVG_DASHED = 2, SVG_DOTTED = 4, SVG_BARS = 8 };
+enum svg_style {
+    SVG_LINE = 0,
+    SVG_POINTS = 1,
+    SVG_DASHED = 2,
+    SVG_DOTTED = 4,
+    SVG_BARS = 8,
+    SVG_ALONE = 16 /* points without a line */
+};
 
 /* Bars of several curves at one x stand side by side. color: one of svg_color(), or "#rrggbb";
  * static. */
@@ -56,9 +69,14 @@ void svg_interval(struct svg_curve *curve, double x, double y, double low, doubl
 void svg_band(struct svg_panel *panel, double from, double to, const char *color, const char *name);
 /* Draw a vertical line; text: "" for none. */
 void svg_mark(struct svg_panel *panel, double x, const char *text);
-/* Fill the panel with a square of side * side values, the first row on top, dark where they are
- * high. values: kept by the caller; NAN: none. */
-void svg_map(struct svg_panel *panel, const double *values, size_t side);
+/* Write a name beside the last point, where no earlier name is. */
+void svg_name(struct svg_curve *curve, const char *name);
+/* Fill the panel with rows of values, the first on top: dark at `most` (NAN: the highest), white if
+ * NAN or 0. values: kept by the caller. */
+void svg_map(struct svg_panel *panel, const double *values, size_t rows, size_t columns,
+             double most);
+/* Give the panel a row of its own. */
+void svg_widen(struct svg_panel *panel);
 
 /* Return a colour of Okabe and Ito's palette, which colour-blind people can tell apart. */
 const char *svg_color(size_t number);

@@ -172,9 +172,10 @@ static int draw_shuffles(struct report_page *page)
     const json_t *rows = page->data.shuffles;
     const size_t count = json_array_size(rows);
     struct plot_panel *panels = count ? calloc(count, sizeof *panels) : NULL;
-    struct text_stream stream;
-    char *svg = NULL, words[2048] = "Read throughput of each shuffle:";
-    size_t bytes = 0, measured = 0;
+    double *values = NULL;
+    struct svg svg;
+    char words[2048] = "Read throughput of each shuffle:";
+    size_t measured = 0;
 
     for (size_t i = 0; panels && i < count; i++) {
         fill_panel(json_array_get(rows, i), &panels[i]);
@@ -185,14 +186,14 @@ static int draw_shuffles(struct report_page *page)
                  100 * panels[i].randomness);
     }
     int code = count && !panels ? fail(ENOMEM, "out of memory") : 0;
-    if (measured && code == 0 && (code = text_stream_open(&stream)) == 0) {
-        code = plot_svg(stream.stream, panels, count, false);
-        const int taken = text_stream_take(&stream, &svg, &bytes);
-        code = code ? code : taken;
+    if (measured && code == 0) {
+        code = plot_begin(&svg, panels, count, false, &values);
+        if (code == 0)
+            code = add_picture(page, HTML_SHUFFLE, "Shuffles", words, &svg, -1);
+        else
+            svg_release(&svg);
+        free(values);
     }
-    if (svg && code == 0)
-        html_figure(page->streams[HTML_SHUFFLE].stream, "Shuffles", words, svg, bytes, -1);
-    free(svg);
     free(panels);
     return code;
 }

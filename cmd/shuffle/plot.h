@@ -7,10 +7,11 @@
 #ifndef IOBENCH_CMD_SHUFFLE_PLOT_H
 #define IOBENCH_CMD_SHUFFLE_PLOT_H
 
+#include "report/svg.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum { PLOT_BATCHES = 16, PLOT_LABELS = 64, PLOT_NEIGHBOURS = 32 };
 
@@ -32,9 +33,9 @@ struct plot_panel {
 /* Add the next draw of the surveyed rank. */
 void plot_draw(struct plot_panel *panel, uint64_t draw, uint32_t label);
 
-/* Write the SVG; without maps only the chart of randomness against throughput. Return 0 or a
- * negative errno. */
-int plot_svg(FILE *svg, const struct plot_panel *panels, size_t count, bool has_maps);
-int plot_write(const char *path, const struct plot_panel *panels, size_t count);
+/* Begin a picture; without maps only the chart of randomness against throughput. *values: what its
+ * maps show, to be freed after it. Returns 0 or -ENOMEM with a reason. */
+int plot_begin(struct svg *svg, const struct plot_panel *panels, size_t count, bool has_maps,
+               double **values);
 
 #endif

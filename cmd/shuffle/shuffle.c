@@ -201,10 +201,8 @@ static int check(struct survey *survey, const struct invocation *invocation)
         code = list_rows(survey, invocation);
     if (code == 0 && survey->settings->measure && !survey->settings->data)
         code = fail(EINVAL, "--measure needs --data");
-    const char *dot = survey->settings->plot ? strrchr(survey->settings->plot, '.') : NULL;
-    if (code == 0 && survey->settings->plot && strcmp(survey->settings->plot, "-") != 0 &&
-        (!dot || strcmp(dot, ".svg") != 0))
-        code = fail(EINVAL, "--plot %s: unknown suffix: expected .svg", survey->settings->plot);
+    if (code == 0 && survey->settings->plot)
+        code = svg_check_path(survey->settings->plot);
     if (code == 0 && survey->settings->data)
         code = arguments_check_data("data", survey->settings->data);
     for (int i = 0; code == 0 && i < invocation->count; i++) {
@@ -415,7 +413,14 @@ static int write_plot(const struct survey *survey)
         survey->panels[i].on_front = row->speed.on_front;
         survey->panels[i].verified = row->speed.cold_runs == row->speed.runs;
     }
-    return plot_write(survey->settings->plot, survey->panels, survey->row_count);
+    double *values;
+    struct svg svg;
+    int code = plot_begin(&svg, survey->panels, survey->row_count, true, &values);
+    if (code == 0)
+        code = svg_save(&svg, survey->settings->plot);
+    svg_release(&svg);
+    free(values);
+    return code;
 }
 
 static int carry_out(struct survey *survey)
