@@ -107,43 +107,28 @@ static void print_cells(FILE *stream, const struct column_block *block, const js
     fputc('\n', stream);
 }
 
-static void print_block(FILE *stream, const struct column_block *block)
-{
-    bool has_units = false;
-    const json_t *row;
-    size_t i;
-
-    for (size_t k = block->from; k < block->to; k++)
-        has_units = has_units || *block->table->columns[k].unit;
-    print_cells(stream, block, NULL, false);
-    if (has_units)
-        print_cells(stream, block, NULL, true);
-    json_array_foreach(block->table->rows, i, row) print_cells(stream, block, row, false);
-}
-
-/* Return the end of the columns from `from` on that fit beside the first; at least one, if any. */
-static size_t block_end(const struct study_table *table, size_t from, int width)
-{
-    int used = INDENT + table->columns[0].width;
-    size_t to = from;
-
-    while (to < table->count && (used += GAP + table->columns[to].width) <= width)
-        to++;
-    return to > from || to == table->count ? to : to + 1;
-}
-
-/* Columns that do not fit follow in blocks of their own. */
+/* Columns that do not fit follow in blocks of their own, of at least one column. */
 static void print_table(FILE *stream, const struct study_table *table)
 {
     const int width = (int)terminal_width(STDOUT_FILENO);
     struct column_block block = {.table = table, .to = 1};
 
     while (table->count && (block.to < table->count || block.from == 0)) {
+        int used = INDENT + table->columns[0].width;
+        bool has_units = false;
+        const json_t *row;
+        size_t i;
         if (block.from)
             fputc('\n', stream);
         block.from = block.to;
-        block.to = block_end(table, block.from, width);
-        print_block(stream, &block);
+        while (block.to < table->count && (used += GAP + table->columns[block.to].width) <= width)
+            has_units |= *table->columns[block.to++].unit != '\0';
+        if (block.to == block.from && block.to < table->count)
+            has_units = *table->columns[block.to++].unit;
+        print_cells(stream, &block, NULL, false);
+        if (has_units)
+            print_cells(stream, &block, NULL, true);
+        json_array_foreach(table->rows, i, row) print_cells(stream, &block, row, false);
     }
 }
 
@@ -223,16 +208,6 @@ static char *doubt_of(const struct study_plan *plan, size_t run)
                        : file_format_path("%s: %s", plan->runs[run].name, escape_shown(reason));
 }
 
-static void print_doubts(FILE *stream, const struct study_plan *plan)
-{
-    for (size_t i = 0; i < plan->run_count; i++) {
-        char *doubt = doubt_of(plan, i);
-        if (doubt)
-            words_print(stream, "", INDENT, doubt);
-        free(doubt);
-    }
-}
-
 void study_text(FILE *stream, const struct study_plan *plan, const json_t *figures)
 {
     const struct study_table table = table_of(figures);
@@ -243,7 +218,12 @@ void study_text(FILE *stream, const struct study_plan *plan, const json_t *figur
     words_print(stream, "", 0, heading ? heading : "");
     fputc('\n', stream);
     print_table(stream, &table);
-    print_doubts(stream, plan);
+    for (size_t i = 0; i < plan->run_count; i++) {
+        char *doubt = doubt_of(plan, i);
+        if (doubt)
+            words_print(stream, "", INDENT, doubt);
+        free(doubt);
+    }
     fputs("\nHere\n", stream);
     words_print(stream, "", INDENT, says ? says : "");
     print_value(stream, plan->study, "Published", "found");
@@ -255,30 +235,6 @@ void study_text(FILE *stream, const struct study_plan *plan, const json_t *figur
 }
 
 /* ---- the page ---- */
-
-static void write_commands(FILE *page, const struct study_plan *plan)
-{
-    fputs("\n## Commands\n\n", page);
-    for (size_t i = 0; i < plan->set_count; i++)
-        fprintf(page, "    iobench %s\n", plan->sets[i].command.shown);
-    for (size_t i = 0; i < plan->run_count; i++) {
-        const struct study_run *run = &plan->runs[i];
-        fputs("    ", page);
-        if (run->launch)
-            fprintf(page, "%s ", run->launch);
-        fprintf(page, "iobench %s\n", run->command.shown);
-    }
-}
-
-static void write_doubts(FILE *page, const struct study_plan *plan)
-{
-    for (size_t i = 0; i < plan->run_count; i++) {
-        char *doubt = doubt_of(plan, i);
-        if (doubt)
-            fprintf(page, "%s\n\n", doubt);
-        free(doubt);
-    }
-}
 
 static void write_value(FILE *page, const struct study *study, const char *format, const char *key)
 {
@@ -314,7 +270,12 @@ static void write_page(FILE *page, const struct study_plan *plan, const json_t *
         fputs("![the figures of the table, or what they come from](picture.svg)\n\n", page);
     write_table(page, &table);
     fputc('\n', page);
-    write_doubts(page, plan);
+    for (size_t i = 0; i < plan->run_count; i++) {
+        char *doubt = doubt_of(plan, i);
+        if (doubt)
+            fprintf(page, "%s\n\n", doubt);
+        free(doubt);
+    }
     fprintf(page, "**Here.** %s\n", says ? says : "");
     write_value(page, plan->study, "\n**Published.** ", "found");
     write_value(page, plan->study, "\nSource: ", "source");
@@ -322,7 +283,12 @@ static void write_page(FILE *page, const struct study_plan *plan, const json_t *
         seconds += plan->runs[i].seconds;
     if (machine)
         fprintf(page, "\nMeasured on %s, in %.0f s.\n", machine, seconds);
-    write_commands(page, plan);
+    fputs("\n## Commands\n\n", page);
+    for (size_t i = 0; i < plan->set_count; i++)
+        fprintf(page, "    iobench %s\n", plan->sets[i].command.shown);
+    for (size_t i = 0; i < plan->run_count; i++)
+        fprintf(page, "    %s%siobench %s\n", plan->runs[i].launch ? plan->runs[i].launch : "",
+                plan->runs[i].launch ? " " : "", plan->runs[i].command.shown);
     free(table.columns);
     free(says);
 }

@@ -62,18 +62,9 @@ static json_t *sets_of(const struct study_plan *plan, const struct study_run *ru
     return sets;
 }
 
-static json_t *record_of(const struct study_plan *plan, const struct study_run *run)
+static json_t *text_or_null(const char *text)
 {
-    json_t *record = json_object();
-
-    json_put_text(record, "name", run->name);
-    json_put_text(record, "command", run->command.shown);
-    json_put_text(record, "launch", run->launch);
-    json_object_set_new(record, "sets", sets_of(plan, run));
-    json_object_set_new(record, "done", json_boolean(run->state == STUDY_DONE));
-    json_put_number(record, "seconds", run->seconds);
-    json_put_text(record, "reason", run->reason);
-    return record;
+    return text ? json_text(text) : json_null();
 }
 
 static int keep(const struct study_plan *plan)
@@ -89,7 +80,14 @@ static int keep(const struct study_plan *plan)
     json_put_text(document, "nodes", study_nodes_text(plan->options, nodes));
     json_object_set_new(document, "runs", runs);
     for (size_t i = 0; i < plan->run_count; i++)
-        json_array_append_new(runs, record_of(plan, &plan->runs[i]));
+        json_array_append_new(runs, json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "name",
+                                              json_text(plan->runs[i].name), "command",
+                                              json_text(plan->runs[i].command.shown), "launch",
+                                              text_or_null(plan->runs[i].launch), "sets",
+                                              sets_of(plan, &plan->runs[i]), "done",
+                                              plan->runs[i].state == STUDY_DONE, "seconds",
+                                              json_number(plan->runs[i].seconds), "reason",
+                                              text_or_null(plan->runs[i].reason)));
     int code = path ? json_file_write(path, document) : -ENOMEM;
     free(path);
     return code;
@@ -99,17 +97,6 @@ static int keep(const struct study_plan *plan)
 static bool is_same(const char *a, const char *b)
 {
     return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-/* Return whether the record is of this study, data, program and nodes. */
-static bool fits(const struct study_plan *plan, const json_t *document)
-{
-    char build[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
-
-    return is_same(load_text(document, "study"), plan->study->name) &&
-           is_same(load_text(document, "data"), plan->options->data) &&
-           is_same(load_text(document, "build"), build_text(build)) &&
-           is_same(load_text(document, "nodes"), study_nodes_text(plan->options, nodes));
 }
 
 /* ---- results ---- */
@@ -132,29 +119,6 @@ static json_t *load_result(const struct study_run *run)
     return document;
 }
 
-/* Keep what a job read. */
-static void add_read(struct study_run *run, const json_t *job)
-{
-    json_t *read = json_object(), *place = json_object();
-
-    json_put_text(place, "host", load_text(job, "place.host"));
-    json_object_set_new(read, "place", place);
-    json_object_set(read, "dataset", json_object_get(job, "dataset"));
-    json_array_append_new(run->read, read);
-}
-
-/* Return the parts of a document that have figures: its jobs, its ramp, the shuffles of a survey,
- * or itself. */
-static json_t *parts_of(json_t *document)
-{
-    json_t *jobs = json_object_get(document, "jobs"), *ramp = json_object_get(document, "ramp");
-
-    if (json_array_size(jobs))
-        return json_incref(jobs);
-    return json_is_array(document) ? json_incref(document)
-                                   : json_pack("[O]", json_is_object(ramp) ? ramp : document);
-}
-
 /* A ramp and a survey have no mark beside the reason. */
 static const char *degraded_reason(const json_t *part)
 {
@@ -170,16 +134,26 @@ static const char *degraded_reason(const json_t *part)
 /* Read from a result what it read, and why it should not be trusted. */
 static bool read_doubts(struct study_run *run)
 {
-    json_t *document = load_result(run), *parts = document ? parts_of(document) : NULL;
+    json_t *document = load_result(run), *parts = json_object_get(document, "jobs");
+    json_t *ramp = json_object_get(document, "ramp");
     const char *invalid = NULL, *degraded = NULL;
 
+    /* The parts that have figures: its jobs, its ramp, the shuffles of a survey, or itself. */
+    parts = json_array_size(parts)    ? json_incref(parts)
+            : json_is_array(document) ? json_incref(document)
+            : document                ? json_pack("[O]", json_is_object(ramp) ? ramp : document)
+                                      : NULL;
     json_decref(run->read);
     run->read = json_array();
     for (size_t i = 0; i < json_array_size(parts); i++) {
         const json_t *part = json_array_get(parts, i);
         invalid = invalid ? invalid : load_text(part, "invalid_reason");
         degraded = degraded ? degraded : degraded_reason(part);
-        add_read(run, part);
+        json_t *read = json_object(), *place = json_object();
+        json_put_text(place, "host", load_text(part, "place.host"));
+        json_object_set_new(read, "place", place);
+        json_object_set(read, "dataset", json_object_get(part, "dataset"));
+        json_array_append_new(run->read, read);
     }
     if (invalid || degraded)
         set_reason(run, invalid ? invalid : degraded);
@@ -191,30 +165,11 @@ static bool read_doubts(struct study_run *run)
 
 /* ---- those of earlier calls ---- */
 
-/* Take over a result if its record says that this command ended. *replaced counts those whose data
- * were others. */
-static void take_over_run(const struct study_plan *plan, struct study_run *run,
-                          const json_t *record, size_t *replaced)
-{
-    if (run->state != STUDY_DUE || !is_same(load_text(record, "name"), run->name) ||
-        !is_same(load_text(record, "command"), run->command.shown) ||
-        !is_same(load_text(record, "launch"), run->launch) || !load_true(record, "done"))
-        return;
-    json_t *sets = sets_of(plan, run);
-    const bool same = json_equal(sets, json_object_get(record, "sets")) != 0;
-    json_decref(sets);
-    *replaced += !same;
-    if (!same || !read_doubts(run))
-        return;
-    run->state = STUDY_DONE;
-    run->is_kept = true;
-    run->seconds = load_number(record, "seconds");
-}
-
-/* Reuse the results of an earlier call with the same commands. */
+/* Reuse the results of an earlier call of this study, data, program and nodes with the same
+ * commands. */
 static void take_over(struct study_plan *plan)
 {
-    char *path = record_path(plan), *text = NULL;
+    char *path = record_path(plan), *text = NULL, build[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
     size_t bytes;
     json_t *document = NULL, *record;
     size_t index, replaced = 0;
@@ -223,10 +178,30 @@ static void take_over(struct study_plan *plan)
         document = load_any(path, text, bytes);
     free(text);
     free(path);
-    const bool is_fit = document && fits(plan, document);
-    for (size_t i = 0; is_fit && i < plan->run_count; i++)
+    const bool is_fit =
+        document && is_same(load_text(document, "study"), plan->study->name) &&
+        is_same(load_text(document, "data"), plan->options->data) &&
+        is_same(load_text(document, "build"), build_text(build)) &&
+        is_same(load_text(document, "nodes"), study_nodes_text(plan->options, nodes));
+    for (size_t i = 0; is_fit && i < plan->run_count; i++) {
+        struct study_run *run = &plan->runs[i];
         json_array_foreach(json_object_get(document, "runs"), index, record)
-            take_over_run(plan, &plan->runs[i], record, &replaced);
+        {
+            if (run->state != STUDY_DUE || !is_same(load_text(record, "name"), run->name) ||
+                !is_same(load_text(record, "command"), run->command.shown) ||
+                !is_same(load_text(record, "launch"), run->launch) || !load_true(record, "done"))
+                continue;
+            json_t *sets = sets_of(plan, run);
+            const bool is_same_set = json_equal(sets, json_object_get(record, "sets")) != 0;
+            json_decref(sets);
+            replaced += !is_same_set;
+            if (!is_same_set || !read_doubts(run))
+                continue;
+            run->state = STUDY_DONE;
+            run->is_kept = true;
+            run->seconds = load_number(record, "seconds");
+        }
+    }
     if (replaced)
         fprintf(stderr,
                 "iobench study: %zu result%s of other data sets (--data was replaced or written, "
@@ -249,41 +224,19 @@ static int start(const struct study_command *command, struct child_result *resul
     return code ? code : result->status;
 }
 
-/* A set that cannot be made only fails the runs that read it. Returns 0, -EINTR, or another -errno
- * with a reason. */
-static int make_set(struct carrying *carrying, struct study_set *set)
-{
-    struct child_result result;
-    char text[sizeof carrying->line.last];
-    int code = folder_make_parent(set->path);
-
-    if (code)
-        return code;
-    snprintf(text, sizeof text, "making the data set %s", set->name);
-    line_show(&carrying->line, text);
-    code = start(&set->command, &result);
-    if (code > 0)
-        set->lack = file_format_path("data set %s: %s", set->name, result.output);
-    return code > 0 ? 0 : code;
-}
-
-static bool is_replaced(const struct study_run *run, const struct study_run *other)
-{
-    size_t i, k;
-    const json_t *one, *another;
-
-    json_array_foreach(run->read, i, one)
-        json_array_foreach(other->read, k, another) if (load_compare_data(one, another) ==
-                                                        LOAD_DATA_REPLACED) return true;
-    return false;
-}
-
 /* Figures of two sets at one path are not compared: a study that goes on may find another one. */
 static void check_sets(const struct study_plan *plan, struct study_run *run)
 {
     for (size_t i = 0; i < plan->run_count && run->state == STUDY_DONE; i++) {
         const struct study_run *other = &plan->runs[i];
-        if (other == run || other->state != STUDY_DONE || !is_replaced(run, other))
+        const json_t *one, *another;
+        bool is_replaced = false;
+        size_t k, l;
+        if (other == run || other->state != STUDY_DONE)
+            continue;
+        json_array_foreach(run->read, k, one) json_array_foreach(other->read, l, another)
+            is_replaced |= load_compare_data(one, another) == LOAD_DATA_REPLACED;
+        if (!is_replaced)
             continue;
         char *reason = file_format_path("it read another data set than %s at the same path: it was "
                                         "replaced or written; name another folder with -o",
@@ -355,30 +308,30 @@ static int carry_out_due(struct carrying *carrying)
     return code;
 }
 
-/* Open MPI refuses root and more ranks than cores unless told otherwise. */
-static void prepare_mpi(void)
-{
-    static const char *const settings[][2] = {
-        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
-    };
-
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        setenv(settings[i][0], settings[i][1], 0);
-}
-
-/* Results of a set that was made again are not of its files. Returns whether there are any. */
-static bool renew_results(struct carrying *carrying, size_t set)
+/* Make a set, which if it cannot be made only fails the runs that read it. Results of a set that is
+ * made again are not of its files. Returns 1 if that makes other runs due, 0, -EINTR, or another
+ * -errno with a reason. */
+static int make_set(struct carrying *carrying, size_t number)
 {
     struct study_plan *plan = carrying->plan;
+    struct study_set *set = &plan->sets[number];
+    struct child_result result;
+    char text[sizeof carrying->line.last];
     size_t count = 0;
+    int code = folder_make_parent(set->path);
 
+    if (code)
+        return code;
+    snprintf(text, sizeof text, "making the data set %s", set->name);
+    line_show(&carrying->line, text);
+    code = start(&set->command, &result);
+    if (code > 0)
+        set->lack = file_format_path("data set %s: %s", set->name, result.output);
+    if (code)
+        return code > 0 ? 0 : code;
     for (size_t i = 0; i < plan->run_count; i++) {
         struct study_run *run = &plan->runs[i];
-        if (run->state != STUDY_DONE || !(run->sets >> set & 1))
+        if (run->state != STUDY_DONE || !(run->sets >> number & 1))
             continue;
         free(run->reason);
         run->reason = NULL;
@@ -391,38 +344,30 @@ static bool renew_results(struct carrying *carrying, size_t set)
         fprintf(stderr,
                 "iobench study: data set %s was gone and is made again: its %zu result%s measured "
                 "again\n",
-                escape_shown(plan->sets[set].name), count, count == 1 ? " is" : "s are");
+                escape_shown(set->name), count, count == 1 ? " is" : "s are");
     return count > 0;
 }
 
-/* Make the sets of the runs that are due. Returns 1 if that makes others due, 0 or -errno. */
-static int make_due_sets(struct carrying *carrying)
-{
-    struct study_plan *plan = carrying->plan;
-    bool more_due = false;
-    uint32_t due = 0;
-    int code = 0;
-
-    for (size_t i = 0; i < plan->run_count; i++)
-        due |= plan->runs[i].state == STUDY_DUE ? plan->runs[i].sets : 0;
-    for (size_t i = 0; i < plan->set_count && code == 0; i++) {
-        struct study_set *set = &plan->sets[i];
-        if (!(due >> i & 1) || set->lack || study_set_exists(set))
-            continue;
-        code = make_set(carrying, set);
-        if (code == 0 && !set->lack)
-            more_due |= renew_results(carrying, i);
-    }
-    return code ? code : more_due;
-}
-
+/* Make the sets of the runs that are due, until no other becomes due. */
 static int make_sets(struct carrying *carrying)
 {
     struct study_plan *plan = carrying->plan;
-    int code;
+    bool more_due = true;
+    int code = 0;
 
-    while ((code = make_due_sets(carrying)) > 0)
-        ;
+    while (more_due && code == 0) {
+        uint32_t due = 0;
+        more_due = false;
+        for (size_t i = 0; i < plan->run_count; i++)
+            due |= plan->runs[i].state == STUDY_DUE ? plan->runs[i].sets : 0;
+        for (size_t i = 0; i < plan->set_count && code == 0; i++) {
+            if (!(due >> i & 1) || plan->sets[i].lack || study_set_exists(&plan->sets[i]))
+                continue;
+            code = make_set(carrying, i);
+            more_due |= code == 1;
+            code = code == 1 ? 0 : code;
+        }
+    }
     for (size_t i = 0; i < plan->run_count; i++) {
         struct study_run *run = &plan->runs[i];
         const char *lack = study_lacking_set(plan, run);
@@ -434,31 +379,32 @@ static int make_sets(struct carrying *carrying)
     return code;
 }
 
-/* Emulate as many nodes as the largest run that is due has ranks. */
-static int emulate_nodes(const struct study_plan *plan)
-{
-    unsigned count = 0;
-
-    for (size_t i = 0; i < plan->run_count; i++)
-        if (plan->runs[i].state == STUDY_DUE && plan->runs[i].launch && plan->runs[i].ranks > count)
-            count = plan->runs[i].ranks;
-    return plan->options->emulates_nodes && count
-               ? study_nodes_emulate(count, plan->options->link_bytes_per_s)
-               : 0;
-}
-
 int study_carry_out(struct study_plan *plan)
 {
+    /* Open MPI refuses root and more ranks than cores unless told otherwise. */
+    static const char *const settings[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+    };
     struct carrying carrying = {.plan = plan, .line = line_start()};
+    unsigned nodes = 0;
     int code = folder_make_path(plan->options->folder);
 
     if (code == 0)
         take_over(plan);
-    prepare_mpi();
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        setenv(settings[i][0], settings[i][1], 0);
     if (code == 0)
         code = make_sets(&carrying);
-    if (code == 0)
-        code = emulate_nodes(plan);
+    /* As many nodes as the largest run that is due has ranks. */
+    for (size_t i = 0; i < plan->run_count; i++)
+        if (plan->runs[i].state == STUDY_DUE && plan->runs[i].launch && plan->runs[i].ranks > nodes)
+            nodes = plan->runs[i].ranks;
+    if (code == 0 && plan->options->emulates_nodes && nodes)
+        code = study_nodes_emulate(nodes, plan->options->link_bytes_per_s);
     carrying.start_ns = clock_now_ns();
     if (code == 0)
         code = carry_out_due(&carrying);

@@ -176,7 +176,7 @@ holds doubts.json '[doubt["in_figures"] for doubt in it["doubts"]] == [True, Tru
 grep -q "some runs are DEGRADED" doubts/picture.svg || die "the picture drops it"
 
 # After a rebuild a study trains again: the weights of the earlier build are in its folder.
-if out=$(grep -- '--checkpoint {out}' "$SRCDIR"/studies/*.ini | grep 'command=train' | grep -v -- '--restart'); then
+if out=$(grep -- '--checkpoint {out}' "$SRCDIR"/cmd/study/*.ini | grep 'command=train' | grep -v -- '--restart'); then
     die "keeps old weights: $out"
 fi
 
