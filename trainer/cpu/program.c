@@ -19,17 +19,6 @@ enum { LINE_FLOATS = 16 };
 
 /* ---- building ---- */
 
-/* Can the node's primitive also compute the ReLU that follows? */
-static bool takes_relu(const struct graph *graph, uint32_t number)
-{
-    static const bool takes[GRAPH_DROPOUT + 1] = {[GRAPH_CONVOLUTION] = true,
-                                                  [GRAPH_FULLY_CONNECTED] = true,
-                                                  [GRAPH_BATCH_NORM] = true,
-                                                  [GRAPH_ADD] = true};
-
-    return takes[graph->nodes[number].kind] && graph_only_consumer(graph, number, GRAPH_RELU);
-}
-
 /* The convolution whose output the node passes, without a ReLU, to its only consumer; or 0. */
 static uint32_t sole_convolution(const struct cpu_program *program, uint32_t number)
 {
@@ -61,11 +50,17 @@ static bool is_spent(const struct cpu_program *program, uint32_t number, uint32_
 
 static void look_at_graph(struct cpu_program *program)
 {
+    /* Whose primitives can also compute the ReLU that follows. */
+    static const bool takes_relu[GRAPH_DROPOUT + 1] = {[GRAPH_CONVOLUTION] = true,
+                                                       [GRAPH_FULLY_CONNECTED] = true,
+                                                       [GRAPH_BATCH_NORM] = true,
+                                                       [GRAPH_ADD] = true};
     const struct graph *graph = program->model->graph;
     struct cpu_node *nodes = program->nodes;
 
     for (uint32_t i = 0; i < graph->node_count && !program->code; i++) {
-        nodes[i].relu = nodes[i].hidden = takes_relu(graph, i);
+        nodes[i].relu = nodes[i].hidden =
+            takes_relu[graph->nodes[i].kind] && graph_only_consumer(graph, i, GRAPH_RELU);
         if (nodes[i].relu)
             nodes[graph->nodes[i].consumer].absorbed = true;
         nodes[i].gradients =

@@ -42,28 +42,6 @@ struct p2p_handle {
     uint8_t bytes[RUNTIME_HANDLE_BYTES];
 };
 
-/* Let the other ranks map this one's gradients. */
-static int open_own(struct p2p_state *p2p, struct p2p_handle *mine)
-{
-    const struct exchange_config *config = &p2p->config;
-
-    if (!config->on_device)
-        return fail(EINVAL, "exchange p2p copies between GPUs: use --backend cuda, or "
-                            "--exchange mpi");
-    if (config->ranks->place.nodes > 1)
-        return fail(EINVAL, "exchange p2p works within one host: use --exchange nccl");
-    int code = runtime_use(config->device);
-    if (code == 0)
-        code = runtime_stream_create(&p2p->stream);
-    if (code == 0)
-        code = runtime_share(config->gradients, mine->bytes);
-    if (code)
-        return code;
-    p2p->copied = runtime_allocate(config->buckets.floats * sizeof *p2p->copied);
-    p2p->theirs = memory_array(config->ranks->place.ranks, sizeof *p2p->theirs);
-    return p2p->copied && p2p->theirs ? 0 : -ENOMEM;
-}
-
 /* A ring reads one neighbour, a tree several. */
 static bool reads(const struct p2p_state *p2p, uint32_t other)
 {
@@ -86,7 +64,24 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
     p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;
     p2p->parts = buckets_of(config->buckets.floats, ranks);
-    int code = ranks_meet(config->ranks, all ? open_own(p2p, &mine) : -ENOMEM, NULL);
+    int code = all ? 0 : -ENOMEM;
+    if (code == 0 && !config->on_device)
+        code = fail(EINVAL, "exchange p2p copies between GPUs: use --backend cuda, or "
+                            "--exchange mpi");
+    if (code == 0 && config->ranks->place.nodes > 1)
+        code = fail(EINVAL, "exchange p2p works within one host: use --exchange nccl");
+    if (code == 0)
+        code = runtime_use(config->device);
+    if (code == 0)
+        code = runtime_stream_create(&p2p->stream);
+    if (code == 0) /* let the other ranks map this one's gradients */
+        code = runtime_share(config->gradients, mine.bytes);
+    if (code == 0) {
+        p2p->copied = runtime_allocate(config->buckets.floats * sizeof *p2p->copied);
+        p2p->theirs = memory_array(ranks, sizeof *p2p->theirs);
+        code = p2p->copied && p2p->theirs ? 0 : -ENOMEM;
+    }
+    code = ranks_meet(config->ranks, code, NULL);
     if (code == 0)
         code = ranks_gather(config->ranks, &mine, sizeof mine, all);
     if (code == 0)
