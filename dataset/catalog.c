@@ -97,8 +97,15 @@ int catalog_begin_shard(struct catalog *catalog, const char *path,
     return 0;
 }
 
-/* Report an invalid record: the handler decides whether to continue; without a handler indexing
- * ends. */
+int catalog_report(catalog_fault_handler handler, void *context, int code, const char *path,
+                   uint64_t offset, const char *what)
+{
+    const struct catalog_fault fault = {.path = path, .offset = offset, .what = what};
+
+    return handler ? handler(context, &fault)
+                   : fail(code, "%s: offset %llu: %s", path, (unsigned long long)offset, what);
+}
+
 static int refuse_record(const struct catalog *catalog, int code, uint64_t offset, uint64_t bytes,
                          const char *why)
 {
@@ -106,10 +113,7 @@ static int refuse_record(const struct catalog *catalog, int code, uint64_t offse
     char what[96];
 
     snprintf(what, sizeof what, "a record of %llu bytes%s", (unsigned long long)bytes, why);
-    const struct catalog_fault fault = {.path = path, .offset = offset, .what = what};
-    if (catalog->fault)
-        return catalog->fault(catalog->fault_context, &fault);
-    return fail(code, "%s: offset %llu: %s", path, (unsigned long long)offset, what);
+    return catalog_report(catalog->fault, catalog->fault_context, code, path, offset, what);
 }
 
 int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
@@ -139,11 +143,10 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
 
 int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offset, const char *what)
 {
-    const struct catalog_fault fault = {.path = path, .offset = offset, .what = what};
-
-    return catalog->fault ? catalog->fault(catalog->fault_context, &fault)
-                          : catalog_remark(catalog, REMARK_LEFT_OUT, "%s: offset %llu: %s", path,
-                                           (unsigned long long)offset, what);
+    return catalog->fault
+               ? catalog_report(catalog->fault, catalog->fault_context, 0, path, offset, what)
+               : catalog_remark(catalog, REMARK_LEFT_OUT, "%s: offset %llu: %s", path,
+                                (unsigned long long)offset, what);
 }
 
 uint32_t catalog_remarks(const struct catalog *catalog, char texts[][REMARK_TEXT_BYTES])

@@ -56,6 +56,8 @@ struct catalog_fault {
     const char *what;
 };
 typedef int (*catalog_fault_handler)(void *context, const struct catalog_fault *fault);
+int catalog_report(catalog_fault_handler handler, void *context, int code, const char *path,
+                   uint64_t offset, const char *what);
 
 /* What a user should know of a data set that is not damage; each kind is counted, and its first
  * place named. */

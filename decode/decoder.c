@@ -44,7 +44,7 @@ int decoder_begin(struct decoder *decoder, const struct decode_source *source,
                   const struct view *view, void *row)
 {
     const int code =
-        source->length == 0 && decoder->ops->shown
+        source->length == 0 && decoder->traits.shown
             ? fail(EBADMSG, "no image in it")
             : decoder->ops->decode(decoder->state, source, view, row, &decoder->figures);
 
@@ -98,7 +98,7 @@ size_t decoder_make_hint(struct decoder *decoder, const struct decode_source *so
 
 const struct view_shown *decoder_shown(const struct decoder *decoder)
 {
-    return decoder->ops->shown ? decoder->ops->shown(decoder->state) : NULL;
+    return decoder->traits.shown;
 }
 
 struct decode_source decode_source_of(const struct sample *sample)

@@ -39,6 +39,7 @@ struct decoder_traits {
     uint64_t held_bytes; /* host memory from open() to close(), where it is more than a little */
     const char *engine;  /* what decodes, where machines differ; valid while open. NULL: nothing to
                           * report */
+    const struct view_shown *shown; /* what the last row shows; NULL: rows hold no pixels */
     const char *notice; /* what happened that a report should tell; valid while open. NULL or empty:
                          * nothing */
 };
@@ -89,8 +90,6 @@ struct decoder_ops {
      * done. */
     size_t (*make_hint)(void *state, const struct decode_source *source,
                         uint8_t hint[DECODE_HINT_MAX]);
-    /* Return what the last decoded row shows. NULL: rows hold no pixels. */
-    const struct view_shown *(*shown)(const void *state);
     struct module_place place; /* of one that needs a rare library: the rest is there */
 };
 

@@ -406,6 +406,7 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     state->settings = settings;
     traits->side = (uint32_t)state->settings->look.size;
     traits->row_bytes = (size_t)traits->side * traits->side * 3;
+    traits->shown = &state->shown;
     state->as = &conventions[state->settings->look.as];
     state->rules = look_rules(&state->settings->look);
     state->scale = state->settings->scale != SCALE_AS ? state->settings->scale
@@ -520,11 +521,6 @@ static size_t jpeg_make_hint(void *opaque, const struct decode_source *source,
                              source, hint);
 }
 
-static const struct view_shown *jpeg_shown(const void *opaque)
-{
-    return &((const struct jpeg_state *)opaque)->shown;
-}
-
 const struct decoder_ops decoder_jpeg = {
     .plugin = {.name = "jpeg",
                .summary = "decodes, crops and resizes on the CPU (libjpeg-turbo; also PNG, WebP, "
@@ -538,5 +534,4 @@ const struct decoder_ops decoder_jpeg = {
     .decode = jpeg_decode,
     .uses_hints = jpeg_uses_hints,
     .make_hint = jpeg_make_hint,
-    .shown = jpeg_shown,
 };

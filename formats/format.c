@@ -262,11 +262,7 @@ int format_remark_sample(struct catalog *catalog, const struct extent *extent,
 int format_fault(const struct format_scan *scan, int code, const char *path, uint64_t offset,
                  const char *what)
 {
-    struct catalog_fault fault = {.path = path, .offset = offset, .what = what};
-
-    if (scan->fault)
-        return scan->fault(scan->fault_context, &fault);
-    return fail(code, "%s: offset %llu: %s", path, (unsigned long long)offset, what);
+    return catalog_report(scan->fault, scan->fault_context, code, path, offset, what);
 }
 
 int format_writer_open(struct format_writer *writer, const struct plugin_choice *format,

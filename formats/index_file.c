@@ -163,7 +163,10 @@ static bool is_plausible(struct scanner *scanner, const struct index_file_rules 
         return false;
     for (uint64_t probe = 0; probe < probes; probe++) {
         const struct index_row *row = &rows[probes > 1 ? probe * (count - 1) / (probes - 1) : 0];
-        if (!rules->spans(scanner, row->offset, row->bytes))
+        const char *what;
+        uint64_t record_end;
+        if (rules->measure(scanner, row->offset, &record_end, &what) ||
+            record_end != row->offset + row->bytes)
             return false;
     }
     return true;

@@ -14,8 +14,8 @@ struct index_file_rules {
     char separator;
     bool has_keys;         /* the columns are key and offset; else offset and bytes */
     uint32_t record_bytes; /* at least */
-    /* Return whether one record exactly spans these bytes. */
-    bool (*spans)(struct scanner *scanner, uint64_t offset, uint64_t bytes);
+    /* As of struct scan_steps. */
+    int (*measure)(struct scanner *scanner, uint64_t offset, uint64_t *end, const char **what);
 };
 
 /* Add the records of a shard as its index lists them. Returns 1, 0 if there is no usable index, or

@@ -86,34 +86,6 @@ static int recordio_detect(const char *path)
 
 /* ---- index ---- */
 
-/* Return whether one record exactly spans offset to end. */
-static bool record_spans(struct scanner *scanner, uint64_t offset, uint64_t record_bytes)
-{
-    const uint64_t end = offset + record_bytes;
-
-    for (bool first = true; end - offset >= PART_BYTES; first = false) {
-        int code;
-        const uint8_t *part = scanner_at(scanner, offset, PART_BYTES, &code);
-        if (!part || bytes_le32(part) != MAGIC)
-            return false;
-        enum part_kind kind = part_kind(part);
-        uint32_t bytes = padded(part_length(part)) + PART_BYTES;
-        if (bytes > end - offset || first != (kind == WHOLE || kind == FIRST))
-            return false;
-        offset += bytes;
-        if (kind == WHOLE || kind == LAST)
-            return offset == end;
-    }
-    return false;
-}
-
-static const char *const extensions[] = {".rec", NULL};
-static const struct index_file_rules idx_rules = {.extensions = extensions,
-                                                  .separator = '\t',
-                                                  .has_keys = true,
-                                                  .record_bytes = PART_BYTES,
-                                                  .spans = record_spans};
-
 /* Measure the record at offset. Returns 0 and its end; 1 and *what if it is damaged; or an
  * error. A wrong length may lead to a part of another record, so the search goes on right after the
  * damaged one; but not into many parts in order, each of which would be walked once for every
@@ -170,6 +142,13 @@ static bool part_may_begin(const struct scanner *scanner, uint64_t offset, const
 
 static const struct scan_steps steps = {
     .measure = measure_record, .begins = part_may_begin, .head_bytes = PART_BYTES, .alignment = 4};
+
+static const char *const extensions[] = {".rec", NULL};
+static const struct index_file_rules idx_rules = {.extensions = extensions,
+                                                  .separator = '\t',
+                                                  .has_keys = true,
+                                                  .record_bytes = PART_BYTES,
+                                                  .measure = measure_record};
 
 static int recordio_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {
@@ -297,14 +276,8 @@ static int recordio_shard_open(void *state, const void *settings, const char *pa
 
 /* The payload is in two pieces; the first is a multiple of 4. A part is written whenever the magic
  * occurs, so it may begin in the first piece and end in the second. */
-struct payload {
-    const uint8_t *header;
-    const uint8_t *image;
-    uint32_t image_bytes;
-};
-
-static int write_part(struct sink *sink, const struct payload *payload, enum part_kind kind,
-                      uint32_t from, uint32_t to)
+static int write_part(struct sink *sink, const uint8_t *header, const uint8_t *image,
+                      enum part_kind kind, uint32_t from, uint32_t to)
 {
     static const uint8_t zeros[4];
     uint8_t part[PART_BYTES];
@@ -314,10 +287,10 @@ static int write_part(struct sink *sink, const struct payload *payload, enum par
     bytes_put_le32(part + 4, (uint32_t)kind << 29 | (to - from));
     int code = sink_write(sink, part, sizeof part);
     if (code == 0 && from < header_end)
-        code = sink_write(sink, payload->header + from, header_end - from);
+        code = sink_write(sink, header + from, header_end - from);
     if (code == 0 && to > LABEL_BYTES) {
         uint32_t image_from = from > LABEL_BYTES ? from - LABEL_BYTES : 0;
-        code = sink_write(sink, payload->image + image_from, to - LABEL_BYTES - image_from);
+        code = sink_write(sink, image + image_from, to - LABEL_BYTES - image_from);
     }
     return code ? code : sink_write(sink, zeros, padded(to - from) - (to - from));
 }
@@ -335,21 +308,20 @@ static int recordio_shard_append(void *state, const struct sample *sample)
                     writer->rec.draft.path, sample->image_bytes);
     bytes_put_le_float(header + 4, (float)sample->label);
     bytes_put_le64(header + 8, sample->id);
-    const struct payload payload = {
-        .header = header, .image = sample->image, .image_bytes = (uint32_t)sample->image_bytes};
+    const uint8_t *image = sample->image;
     const uint64_t offset = sink_offset(&writer->rec);
-    const uint32_t bytes = LABEL_BYTES + payload.image_bytes;
+    const uint32_t bytes = LABEL_BYTES + (uint32_t)sample->image_bytes;
     uint32_t from = 0;
     int code = 0;
     for (uint32_t at = 0; code == 0 && at + 4 <= bytes; at += 4) {
-        const uint8_t *word = at < LABEL_BYTES ? header + at : payload.image + (at - LABEL_BYTES);
+        const uint8_t *word = at < LABEL_BYTES ? header + at : image + (at - LABEL_BYTES);
         if (bytes_le32(word) != MAGIC)
             continue;
-        code = write_part(&writer->rec, &payload, from ? MIDDLE : FIRST, from, at);
+        code = write_part(&writer->rec, header, image, from ? MIDDLE : FIRST, from, at);
         from = at + 4;
     }
     if (code == 0)
-        code = write_part(&writer->rec, &payload, from ? LAST : WHOLE, from, bytes);
+        code = write_part(&writer->rec, header, image, from ? LAST : WHOLE, from, bytes);
     if (code == 0 && writer->idx.buffer)
         code = sink_printf(&writer->idx, "%llu\t%llu\n", (unsigned long long)writer->records,
                            (unsigned long long)offset);

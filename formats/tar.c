@@ -26,15 +26,9 @@
 enum { EXTENSIONS_BYTES = 1024 };
 
 struct tar_settings {
-    char *match, *image, *label;
+    char *match;
+    struct tar_members members;
 };
-
-static struct tar_members members_of(const void *settings)
-{
-    const struct tar_settings *tar = settings;
-
-    return (struct tar_members){.image = tar->image, .label = tar->label};
-}
 
 static const struct option_spec tar_options[] = {
     {.name = "match",
@@ -44,12 +38,12 @@ static const struct option_spec tar_options[] = {
      .summary = "in a folder, only files whose names match this shell pattern"},
     {.name = "image",
      .type = OPTION_TEXT,
-     .offset = offsetof(struct tar_settings, image),
+     .offset = offsetof(struct tar_settings, members.image),
      .metavar = "EXTENSION",
      .summary = "files that are the image, as left.jpg or wav (default: those of image files)"},
     {.name = "label",
      .type = OPTION_TEXT,
-     .offset = offsetof(struct tar_settings, label),
+     .offset = offsetof(struct tar_settings, members.label),
      .metavar = "KEY",
      .summary = "member of .json files that is the label (default label, cls or class)"},
     {0},
@@ -141,7 +135,7 @@ static void key_set_release(struct key_set *set)
 
 /* The sample being collected. */
 struct gathering {
-    struct tar_members members;
+    const struct tar_members *members;
     struct catalog *catalog;
     char key[TAR_NAME_BYTES + 1], linked[TAR_NAME_BYTES + 1]; /* linked: the last link's key */
     size_t key_bytes;
@@ -260,7 +254,7 @@ static int gather_entry(struct scanner *scanner, struct gathering *sample,
     }
     const bool same = sample->files > 0 && sample->key_bytes == key_bytes &&
                       memcmp(sample->key, entry->name, key_bytes) == 0;
-    if (entry->kind && tar_members_rank(&sample->members, extension) == TAR_NO_IMAGE &&
+    if (entry->kind && tar_members_rank(sample->members, extension) == TAR_NO_IMAGE &&
         !tar_members_tell(extension) && !tar_members_may_label(extension))
         return 0;      /* nothing is lost with it */
     if (entry->kind) { /* one between the files of a sample does not part them */
@@ -286,7 +280,7 @@ static int gather_entry(struct scanner *scanner, struct gathering *sample,
     }
     sample->files++;
     sample->end = entry->offset + entry->bytes;
-    sample->images[tar_members_rank(&sample->members, extension)]++;
+    sample->images[tar_members_rank(sample->members, extension)]++;
     sample->is_sample |= tar_members_tell(extension);
     const char *wrong = note_extension(sample, extension);
     if (!wrong)
@@ -321,7 +315,7 @@ static int walk_shard(const void *settings, struct scanner *scanner, struct cata
         walk->source = from_scanner;
         walk->context = scanner;
         walk->bytes = scanner->file_bytes;
-        sample->members = members_of(settings);
+        sample->members = &((const struct tar_settings *)settings)->members;
         sample->catalog = catalog;
     }
     while (code == 1 && (code = tar_next(walk, &entry))) {
@@ -376,7 +370,7 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
                      size_t bytes, unsigned flags, struct format_scratch *scratch,
                      struct sample *sample)
 {
-    const struct tar_members members = members_of(settings);
+    const struct tar_members *members = &((const struct tar_settings *)settings)->members;
     enum tar_member_rank best = TAR_NO_IMAGE;
     struct tar_walk walk;
     struct tar_entry entry;
@@ -396,7 +390,7 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
         const char *extension = entry.kind ? NULL : tar_members_split(entry.name, &key_bytes);
         if (!extension)
             continue;
-        const enum tar_member_rank rank = tar_members_rank(&members, extension);
+        const enum tar_member_rank rank = tar_members_rank(members, extension);
         if (rank > best) {
             const size_t length = strlen(entry.name);
             best = rank;
@@ -418,7 +412,7 @@ static int tar_parse(const void *settings, const struct shard *shard, const void
     if (best == TAR_NO_IMAGE)
         return fail(EBADMSG, "a sample without an image");
     return label.extension[0]
-               ? tar_members_label(&members, label.extension, (const char *)record + label.offset,
+               ? tar_members_label(members, label.extension, (const char *)record + label.offset,
                                    (size_t)label.bytes, sample)
                : 0;
 }

@@ -446,21 +446,6 @@ static int tfrecord_detect(const char *path)
 
 /* ---- index ---- */
 
-static bool record_at(struct scanner *scanner, uint64_t offset, uint64_t record_bytes)
-{
-    int code;
-    const uint8_t *head = scanner_at(scanner, offset, TFRECORD_HEAD_BYTES, &code);
-
-    return head && head_right(head) && bytes_le64(head) == record_bytes - TFRECORD_FRAME_BYTES;
-}
-
-/* DALI's. */
-static const char *const extensions[] = {".tfrecord", ".tfrecords", NULL};
-static const struct index_file_rules idx_rules = {.extensions = extensions,
-                                                  .separator = ' ',
-                                                  .record_bytes = TFRECORD_FRAME_BYTES,
-                                                  .spans = record_at};
-
 /* Measure the record at offset. Returns 0 and its end, 1 and *what is wrong, or an error. */
 static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *end,
                           const char **what)
@@ -497,6 +482,13 @@ static const struct scan_steps steps = {.measure = measure_record,
                                         .begins = head_may_begin,
                                         .head_bytes = TFRECORD_HEAD_BYTES,
                                         .alignment = 1};
+
+/* DALI's. */
+static const char *const extensions[] = {".tfrecord", ".tfrecords", NULL};
+static const struct index_file_rules idx_rules = {.extensions = extensions,
+                                                  .separator = ' ',
+                                                  .record_bytes = TFRECORD_FRAME_BYTES,
+                                                  .measure = measure_record};
 
 /* Read one record of the stream. Returns 1, 0 at the end, or an error; sets *what if the frame is
  * damaged. */

@@ -450,10 +450,8 @@ static int decode_on_cpu(struct nvjpeg_state *state, const struct decode_source 
                          const struct view *view, void *row, struct decode_figures *figures)
 {
     const int code = decoder_decode(&state->cpu, source, view, row);
-    const struct view_shown *shown = decoder_shown(&state->cpu);
 
-    if (shown)
-        state->shown = *shown;
+    state->shown = *decoder_shown(&state->cpu);
     /* These three are counted for all images by who calls. */
     state->cpu.figures.images = state->cpu.figures.bytes = state->cpu.figures.failed = 0;
     decode_figures_add(figures, &state->cpu.figures);
@@ -566,6 +564,7 @@ static int nvjpeg_open(void *opaque, const void *settings, struct decoder_traits
     if (code)
         return code;
     *traits = state->cpu.traits;
+    traits->shown = &state->shown;
     traits->pending = (uint32_t)state->settings->images;
     traits->engine = state->batch.engine;
     traits->notice = state->batch.notice;
@@ -587,11 +586,6 @@ static void nvjpeg_close(void *opaque)
     plugin_release(&state->choice);
 }
 
-static const struct view_shown *nvjpeg_shown(const void *opaque)
-{
-    return &((const struct nvjpeg_state *)opaque)->shown;
-}
-
 const struct decoder_ops iobench_decoder_nvjpeg = {
     .plugin = {.name = "nvjpeg",
                .settings_size = sizeof(struct nvjpeg_settings),
@@ -602,5 +596,4 @@ const struct decoder_ops iobench_decoder_nvjpeg = {
     .close = nvjpeg_close,
     .decode = nvjpeg_decode,
     .finish = nvjpeg_finish,
-    .shown = nvjpeg_shown,
 };
