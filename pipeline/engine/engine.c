@@ -452,29 +452,6 @@ static int join_threads(struct engine *engine, int code)
     return code ? fail(code, "%s", reason) : 0;
 }
 
-/* Report once the saturation depth found by --iodepth auto. */
-static void note_depth(const struct engine *engine, const struct depth *depth, uint64_t run,
-                       struct result *result)
-{
-    char knee[32], best[32];
-    bool was_found = result->iodepth > 0;
-
-    result->iodepth = depth->is_found ? depth->knee : 0;
-    if (engine->config.job->read.iodepth || was_found)
-        return;
-    if (depth->is_found)
-        result_notice(result,
-                      "iodepth auto: storage saturates at %u reads in flight (%s/s there, %s/s "
-                      "at best)",
-                      depth->knee, bytes_text((uint64_t)depth->knee_bytes_per_s, knee, sizeof knee),
-                      bytes_text((uint64_t)depth->best_bytes_per_s, best, sizeof best));
-    else if (run == 0)
-        result_notice(result,
-                      "iodepth auto: no saturation depth found, storage was the bottleneck for too "
-                      "short a time; %u reads were in flight at the end",
-                      depth->now);
-}
-
 int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks *hooks,
                struct result_run *run, struct result *result)
 {
@@ -523,7 +500,22 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     run->read_errors = totals.reader->errors;
     run->short_reads = totals.reader->short_reads;
     run->memory_peak_bytes = totals.memory_peak_bytes;
-    note_depth(engine, totals.depth, run->number, result);
+    /* The saturation depth found by --iodepth auto is reported once. */
+    const struct depth *depth = totals.depth;
+    const bool is_searched = engine->config.job->read.iodepth == 0 && result->iodepth == 0;
+    char knee[32], best[32];
+    result->iodepth = depth->is_found ? depth->knee : 0;
+    if (is_searched && depth->is_found)
+        result_notice(result,
+                      "iodepth auto: storage saturates at %u reads in flight (%s/s there, %s/s "
+                      "at best)",
+                      depth->knee, bytes_text((uint64_t)depth->knee_bytes_per_s, knee, sizeof knee),
+                      bytes_text((uint64_t)depth->best_bytes_per_s, best, sizeof best));
+    else if (is_searched && run->number == 0)
+        result_notice(result,
+                      "iodepth auto: no saturation depth found, storage was the bottleneck for too "
+                      "short a time; %u reads were in flight at the end",
+                      depth->now);
     if (totals.windows_cut && run->number == 0)
         result_notice(result,
                       "%llu windows were cut below %u records by large records: more "

@@ -23,7 +23,7 @@
 #define GROUP_NAME "iobench.%d" /* of the PID */
 
 /* Returns 0 or -errno without a reason. */
-static int put(const char *group, const char *name, const char *text)
+static int write_group(const char *group, const char *name, const char *text)
 {
     struct folder folder;
     int code = folder_open(&folder, group);
@@ -59,17 +59,7 @@ static int move_to(const char *group)
     char pid[32];
 
     snprintf(pid, sizeof pid, "%d", (int)getpid());
-    return put(group, "cgroup.procs", pid);
-}
-
-static bool has_word(const char *words, const char *word)
-{
-    struct text text = text_of_string(words), each;
-
-    while (text_word(&text, &each))
-        if (text_is(each, word))
-            return true;
-    return false;
+    return write_group(group, "cgroup.procs", pid);
 }
 
 /* Remove empty groups left by processes that were killed. */
@@ -92,12 +82,16 @@ static void remove_orphans(const char *parent)
  * -errno without a reason, leaving nothing behind. */
 static int make_below(struct memory_limit *limit, const char *parent, bool version1, uint64_t bytes)
 {
-    char number[32], words[512];
+    char number[32], words[512] = "";
+    bool is_on = version1;
     int code = 0;
 
-    if (!version1 && !(file_peek(words, sizeof words, "%s/cgroup.subtree_control", parent) &&
-                       has_word(words, "memory")))
-        code = put(parent, "cgroup.subtree_control", "+memory");
+    if (!version1)
+        file_peek(words, sizeof words, "%s/cgroup.subtree_control", parent);
+    for (struct text text = text_of_string(words), each; !is_on && text_word(&text, &each);)
+        is_on = text_is(each, "memory");
+    if (!is_on)
+        code = write_group(parent, "cgroup.subtree_control", "+memory");
     if (code)
         return code;
     remove_orphans(parent);
@@ -106,9 +100,9 @@ static int make_below(struct memory_limit *limit, const char *parent, bool versi
     if (code)
         return code;
     snprintf(number, sizeof number, "%" PRIu64, bytes);
-    code = put(limit->group, version1 ? "memory.limit_in_bytes" : "memory.max", number);
+    code = write_group(limit->group, version1 ? "memory.limit_in_bytes" : "memory.max", number);
     if (code == 0 && !version1)
-        put(limit->group, "memory.swap.max", "0"); /* absent without swap accounting */
+        write_group(limit->group, "memory.swap.max", "0"); /* absent without swap accounting */
     if (code == 0)
         code = move_to(limit->group);
     if (code)

@@ -10,17 +10,6 @@
 
 enum { OPS = 256 };
 
-static struct range pages_of(const struct shard *shard, const struct extent *extent)
-{
-    const bool whole = shard->flags & SHARD_COMPRESSED;
-    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    const uint64_t start = whole ? 0 : bytes_align_down(extent->offset, page);
-    const uint64_t end = bytes_align_up(extent->offset + extent->bytes, page);
-    const uint64_t stop = whole || end > shard->bytes ? shard->bytes : end;
-
-    return (struct range){start, stop > start ? stop - start : 0};
-}
-
 static bool join_ranges(struct range *last, const struct range *next)
 {
     const uint64_t last_end = last->offset + last->bytes, end = next->offset + next->bytes;
@@ -44,12 +33,18 @@ static int add_shard(struct reach *reach, const struct catalog *catalog, const s
                      const uint8_t *marks, uint64_t ahead_bytes)
 {
     struct ranges *ranges = &reach->ranges;
+    const bool whole = shard->flags & SHARD_COMPRESSED;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const size_t first = ranges->first[ranges->count];
     size_t count = first, last = first;
     uint64_t explained = 0;
 
     for (uint64_t i = shard->first_record; i < shard->first_record + shard->record_count; i++) {
-        const struct range pages = pages_of(shard, catalog_extent(catalog, i));
+        const struct extent *extent = catalog_extent(catalog, i);
+        const uint64_t start = whole ? 0 : bytes_align_down(extent->offset, page);
+        const uint64_t end = bytes_align_up(extent->offset + extent->bytes, page);
+        const uint64_t stop = whole || end > shard->bytes ? shard->bytes : end;
+        const struct range pages = {start, stop > start ? stop - start : 0};
         if (!(marks[i / 8] >> i % 8 & 1) ||
             (count > first && join_ranges(&ranges->list[count - 1], &pages)))
             continue;

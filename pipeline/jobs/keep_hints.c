@@ -20,21 +20,7 @@ struct keeping {
 
 /* ---- from all ranks ---- */
 
-enum { MESSAGE_BYTES = 1 << 28 };
-
-/* Messages have a greatest length. */
-static int pass(struct ranks *ranks, uint32_t other, bool sends, uint8_t *raw, uint64_t bytes)
-{
-    int code = 0;
-
-    for (uint64_t done = 0; code == 0 && done < bytes;) {
-        const uint64_t part = bytes - done < MESSAGE_BYTES ? bytes - done : MESSAGE_BYTES;
-        code = sends ? ranks_send(ranks, other, raw + done, part)
-                     : ranks_receive(ranks, other, raw + done, part);
-        done += part;
-    }
-    return code;
-}
+enum { MESSAGE_BYTES = 1 << 28 }; /* at most in one message */
 
 /* Sum up what was made, and move it to rank 0: of one rank after the other, so that one message at
  * a time is in memory. */
@@ -59,8 +45,12 @@ static int collect_hints(struct ranks *ranks, const struct hinting *hinting,
         if (code == 0 && rank == 0)
             raw = memory_zeroed(bytes);
         code = code ? code : ranks_meet(ranks, rank == 0 && !raw ? -ENOMEM : 0, NULL);
-        if (code == 0 && (rank == 0 || rank == from))
-            code = pass(ranks, rank ? 0 : from, rank > 0, raw, bytes);
+        for (uint64_t done = 0; code == 0 && (rank == 0 || rank == from) && done < bytes;) {
+            const uint64_t part = bytes - done < MESSAGE_BYTES ? bytes - done : MESSAGE_BYTES;
+            code = rank ? ranks_send(ranks, 0, raw + done, part)
+                        : ranks_receive(ranks, from, raw + done, part);
+            done += part;
+        }
         if (code == 0 && rank == 0)
             code = hints_unpack(hinting->made, raw, bytes);
         free(raw);

@@ -15,7 +15,7 @@
  *                    |   in the window         after a release             | deliver(): in draw
  * order |                                                     v |  the last record releases the
  * block     the sink takes it, or a worker: DELIVERED
- *                    `----------------------------------- FREE <-----------' collect()
+ *                    `----------------------------------- FREE <-----------' collect_returned()
  *
  * Invariants, asserted by check_turn() at the end of each turn:
  *
@@ -124,7 +124,7 @@ struct loader {
 
 /* ---- release ---- */
 
-static void release(struct loader *loader, struct block *block)
+static void release_block(struct loader *loader, struct block *block)
 {
     if (!block)
         return;
@@ -136,13 +136,13 @@ static void release(struct loader *loader, struct block *block)
 
 static void drop(struct loader *loader, struct fetch *fetch)
 {
-    release(loader, blocks_drop(&loader->blocks, fetch));
+    release_block(loader, blocks_drop(&loader->blocks, fetch));
     window_recycle(&loader->window, fetch);
 }
 
 /* Take back returned fetches, waiting for the first up to METER_WAIT_NS. Returns 0 or -ECANCELED.
  */
-static int collect(struct loader *loader, bool wait)
+static int collect_returned(struct loader *loader, bool wait)
 {
     struct fetch *group[FETCH_GROUP];
     int count;
@@ -303,7 +303,7 @@ static int complete(struct loader *loader, struct block *block)
     } else {
         blocks_finish(&loader->blocks, block, !window_repeats(window));
     }
-    release(loader, block->holders ? NULL : block);
+    release_block(loader, block->holders ? NULL : block);
     return 0;
 }
 
@@ -457,7 +457,7 @@ static void check_turn(const struct loader *loader)
  * out. */
 static int turn(struct loader *loader, bool *blocked)
 {
-    int code = collect(loader, false);
+    int code = collect_returned(loader, false);
     if (code < 0)
         return code;
     const int submitted = submit(loader, blocked);
@@ -479,12 +479,12 @@ static void unmap(struct loader *loader, struct fetch *fetch)
 {
     if (fetch->state == FETCH_READY && fetch->block && fetch->bytes &&
         fetch->block->request.result >= 0)
-        release(loader, blocks_copy_out(&loader->blocks, fetch));
+        release_block(loader, blocks_copy_out(&loader->blocks, fetch));
 }
 
 /* The reader is starved, and everything mapped is in the plan's slots or in draws after one that is
  * not ready: copy it out. Fails if that makes no room. */
-static int make_room(struct loader *loader)
+static int copy_out_mapped(struct loader *loader)
 {
     const struct reader *reader = &loader->reader;
     const char *name = loader->config.reader->plugin->name;
@@ -536,7 +536,7 @@ static int wait_for_event(struct loader *loader, bool blocked)
         if (outstanding > 0 &&
             (reader->traits.zero_copy || (!loader->is_full && !window_is_done(&loader->window)))) {
             flag_set(&loader->wants_returned);
-            code = collect(loader, false); /* fetches returned before the flag was seen */
+            code = collect_returned(loader, false); /* fetches returned before the flag was seen */
         }
         if (code == 0 && loader->outstanding == outstanding)
             code = reap(loader, wait_ns);
@@ -553,12 +553,12 @@ static int wait_for_event(struct loader *loader, bool blocked)
     }
     if (outstanding > 0) {
         const uint64_t start_ns = clock_now_ns();
-        int code = collect(loader, true);
+        int code = collect_returned(loader, true);
         meter_add(config->meter, METER_LOADER_MEMORY_NS, clock_now_ns() - start_ns);
         return code;
     }
     if (loader->starved)
-        return make_room(loader);
+        return copy_out_mapped(loader);
     const struct loader_memory needed = loader_memory_needed(config->catalog, &config->plan->traits,
                                                              config->read, config->order->window);
     char wanted[32], memory[32];
@@ -726,8 +726,8 @@ static int loader_body(void *argument)
     thread_join(&loader->order_thread);
     queue_pop_many(loader->closing, &(int){0}, 1, true);
     if (code == 0)
-        code = collect(loader, false); /* releases the last mapped pages */
-    if (code == 0) {                   /* nothing is left behind */
+        code = collect_returned(loader, false); /* releases the last mapped pages */
+    if (code == 0) {                            /* nothing is left behind */
         assert(is_drained(loader) && loader->outstanding == 0);
         assert(loader->window.free_count == loader->window.fetch_count);
         assert(loader->blocks.free_count == loader->blocks.count);

@@ -145,25 +145,6 @@ static void sort_entries(struct window *window)
         memcpy(window->entries, from, window->count * sizeof *from);
 }
 
-static int next_op(struct window *window, const struct plan_op **op)
-{
-    if (window->op_at == window->op_count) {
-        int count = plan_next(window->plan, window->ops, WINDOW_OPS);
-        if (count < 0)
-            return count;
-        assert(count > 0);
-        window->op_at = 0;
-        window->op_count = (uint32_t)count;
-        /* Records of a shuffled order are anywhere in the catalog: a cache miss each, of which the
-         * processor waits for several at once if nothing is done between them. */
-        for (int i = 0; i < count; i++)
-            if (window->ops[i].kind != PLAN_DRAW)
-                window->places[i] = *catalog_extent(window->catalog, window->ops[i].record);
-    }
-    *op = &window->ops[window->op_at];
-    return 0;
-}
-
 int window_fill(struct window *window, struct draw_list *drawn)
 {
     uint64_t bytes = 0;
@@ -173,10 +154,20 @@ int window_fill(struct window *window, struct draw_list *drawn)
     if (window->free_count < window->rules.window)
         return 0;
     while (!window->plan_ended) {
-        const struct plan_op *op;
-        int code = next_op(window, &op);
-        if (code)
-            return code;
+        if (window->op_at == window->op_count) {
+            int count = plan_next(window->plan, window->ops, WINDOW_OPS);
+            if (count < 0)
+                return count;
+            assert(count > 0);
+            window->op_at = 0;
+            window->op_count = (uint32_t)count;
+            /* Records of a shuffled order are anywhere in the catalog: a cache miss each, of which
+             * the processor waits for several at once if nothing is done between them. */
+            for (int i = 0; i < count; i++)
+                if (window->ops[i].kind != PLAN_DRAW)
+                    window->places[i] = *catalog_extent(window->catalog, window->ops[i].record);
+        }
+        const struct plan_op *op = &window->ops[window->op_at];
         if (op->kind == PLAN_DRAW) {
             draw_fetch(window, op->slot, drawn);
             window->op_at++;

@@ -146,7 +146,7 @@ static void a_server_by_its_mount(void **unused)
     assert_int_equal(value_of(&look, "/", "read_count"), 5);
     assert_int_equal(value_of(&look, "/", "read_retransmission_count"), 2);
     assert_int_equal(value_of(&look, "/", "read_rtt_ms"), 512);
-    const uint32_t columns = look.probe.traits.metrics.count;
+    const uint32_t columns = look.probe.metrics.count;
     probe_close(&look.probe);
 
     /* Each mount once, however many paths are on it. */
@@ -162,7 +162,7 @@ static void a_server_by_its_mount(void **unused)
     assert_int_equal(plugin_choose("probe", probe_registry, "nfs", &choice), 0);
     assert_int_equal(probe_open(&look.probe, &choice, &more), 0);
     plugin_release(&choice);
-    assert_int_equal(look.probe.traits.metrics.count, 2 * columns);
+    assert_int_equal(look.probe.metrics.count, 2 * columns);
     probe_sample(&look.probe, look.values);
     assert_int_equal(value_of(&look, "/", "server_read_bytes"), 4096);
     assert_int_equal(value_of(&look, "/proc", "server_read_bytes"), 5);

@@ -4,9 +4,7 @@
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/random.h"
-#include "cmd/checkpoint/content.h"
 #include "cmd/checkpoint/save.h"
-#include "cmd/checkpoint/snapshot.h"
 
 #include <errno.h>
 
