@@ -32,14 +32,14 @@ struct account {
     struct result_epoch *epoch;
     struct rusage usage;
     struct loader_waits waits;       /* of earlier epochs */
-    uint64_t open_wait_ns, hints_ns; /* likewise */
+    uint64_t open_wait_ns, hints_ns; /* the same */
     struct pace taken;               /* samples taken by the trainer over time */
     uint64_t idle_ns;                /* the trainer is idle since, as far as it is on the meter */
     uint64_t waited_ns;              /* idle before the step to come */
     uint64_t order_ns;               /* of that for the epoch's order */
-    uint64_t step_ns;                /* until when the step under way is on the meter; 0: none is */
+    uint64_t step_ns;                /* the step under way is on the meter until then; 0: no step */
     uint64_t told_ns;                /* on the meter, of steps whose times are not known yet */
-    uint64_t told_wait_ns;           /* likewise, of waits; some were none: a device computed */
+    uint64_t told_wait_ns;           /* the same of waits, too much if a device computed */
     uint64_t owed_wait_ns;           /* of these, no longer to be told of waits to come */
 };
 

@@ -44,7 +44,7 @@ struct batch {
     int32_t *labels;
     uint32_t count;
     uint64_t number;   /* from 0 in this run */
-    uint64_t epoch;    /* likewise */
+    uint64_t epoch;    /* from 0 in this run */
     uint64_t step;     /* of the epoch */
     uint64_t ready_ns; /* when its last row was written */
     struct batch_account account;

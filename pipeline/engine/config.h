@@ -23,10 +23,10 @@ struct engine_config {
     struct meter *meter;       /* counts what the stages do; NULL: nothing is counted */
     struct hinting *hinting;   /* hints to be made, owned by the caller; NULL: none */
     struct recorder *recorder; /* marks epochs and their phases; NULL: nothing is marked */
-    /* Decode threads take all records though no stage looks at them: the floor of a job in which
+    /* Decode threads take all records though no stage looks at them: the ceiling of a job in which
      * one does (decoders_look()). */
     bool by_threads;
-    /* Asked while the engine is made, which may take minutes; nonzero ends that, as its result.
+    /* Called while the engine is made, which may take minutes; a result other than 0 ends that.
      * Outlives the engine. */
     struct tick tick;
 };

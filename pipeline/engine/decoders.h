@@ -25,12 +25,12 @@ void decoders_destroy(struct decoders *decoders);
 /* Find this decoder's traits, without the engine. Returns 0 or -errno. */
 int decoders_traits(const struct plugin_choice *decoder, struct decoder_traits *traits);
 
-/* Does a stage of this job look at its records? The loader's thread counts those of others. */
+/* Return whether a stage of this job looks at its records; else the loader's thread counts them. */
 bool decoders_look(const struct job *job, const struct job_plugins *plugins);
 
 /* Return what decodes, or "" (struct decoder_traits). */
 const char *decoders_engine(const struct decoders *decoders);
-/* Return what a decoder has to tell, or "", while none decodes. */
+/* Return the first notice of a decoder, or "". Only while no thread decodes. */
 const char *decoders_notice(const struct decoders *decoders);
 
 /* `take` of the loader's sink: count records that no stage looks at. */

@@ -13,11 +13,12 @@
 
 struct engine;
 
-/* The draws of this job's first epoch. */
+/* Count the draws of this job's first epoch. Returns 0 or -errno. */
 int engine_draws(const struct job *job, const struct job_plugins *plugins,
                  const struct catalog *catalog, uint64_t *draws);
 
-/* What this rank reads in the first epoch of a run. Between runs; clear it in either case. */
+/* Find what this rank reads in the first epoch of a run. Only between runs; clear reach either way.
+ */
 int engine_reach(struct engine *engine, struct reach *reach);
 
 /* Called about ten times a second in the trainer's loop; a result other than 0 ends the run. */

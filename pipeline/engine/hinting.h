@@ -23,22 +23,22 @@ struct hinting {
     struct counter ns;        /* time of the decode threads */
 };
 
-/* Return the memory that making and saving hints takes at most, besides those in use. NULL is
- * fine: 0. */
+/* Return the most memory that making and saving hints takes, besides those in use; 0 if hinting is
+ * NULL. */
 uint64_t hinting_bytes(const struct hinting *hinting, uint64_t records);
 
 /* Begin, unless it has begun or is over. Returns 0 or -ENOMEM. */
 int hinting_open(struct hinting *hinting, uint64_t records, uint64_t epoch);
 void hinting_close(struct hinting *hinting);
 
-/* Are hints made in this epoch? NULL is fine: no. Any thread. */
+/* Return whether hints are made in this epoch; false if hinting is NULL. Any thread. */
 static inline bool hinting_wants(const struct hinting *hinting, uint64_t epoch)
 {
     return hinting && hinting->made && hinting->epoch == epoch;
 }
 
-/* Keep the hint of a record; 0 bytes: it can have none. Of several draws the first counts. Without
- * memory it is as if it had not been drawn. Any thread. */
+/* Keep the hint of a record; 0 bytes: it can have none. The first of several draws counts. If
+ * memory runs out, the record counts as not drawn. Any thread. */
 void hinting_put(struct hinting *hinting, uint64_t record, const void *bytes, size_t count);
 
 #endif

@@ -52,12 +52,12 @@ void blocks_undo(struct blocks *blocks, struct block *block, const struct placed
 void blocks_finish(struct blocks *blocks, struct block *block, bool copies);
 /* After a failed read: release the records' own memory, unless the kernel may still write there. */
 void blocks_fail(struct blocks *blocks, struct block *block);
-/* Take the fetches of a failed read, which are to be read one by one, off the block. */
+/* Take the fetches of a failed read off its block, so that each can be read alone. */
 void blocks_split(struct block *block, struct placed_fetch *fetches);
 
 /* Release the memory of a record. Returns the block if this was its last one, else NULL. */
 struct block *blocks_drop(struct blocks *blocks, struct fetch *fetch);
-/* Move a record to its own memory, if there is some, and off its block; likewise. */
+/* Move a record to its own memory, if available, and off its block. Returns as blocks_drop(). */
 struct block *blocks_copy_out(struct blocks *blocks, struct fetch *fetch);
 /* Free a block that no record holds, and its memory, unless the kernel may still write there. */
 void blocks_free(struct blocks *blocks, struct block *block);

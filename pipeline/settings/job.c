@@ -289,7 +289,7 @@ int job_share(struct job *job, const struct ranks_place *place)
     if (place->ranks == 1)
         return 0;
     if (job->order.ranks != 1 || job->order.rank != 0)
-        return fail(EINVAL, "--ranks and --rank: mpirun or srun says them here, %u ranks",
+        return fail(EINVAL, "--ranks and --rank cannot be used under mpirun or srun (%u ranks)",
                     place->ranks);
     job->order.ranks = place->ranks;
     job->order.rank = place->rank;
