@@ -12,33 +12,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WHOLE_RUN = -1, LATER_EPOCHS = -2 };
+
 static const struct compare_source {
-    struct compare_figure figure;
-    const char *path; /* in a run */
-    int epoch;        /* index of the epoch; -1: the whole run, -2: all later epochs together */
+    const char *name, *unit, *key;
+    const char *path; /* in a run, or in the epoch */
+    int epoch;        /* its index, or one of the above */
+    bool less_is_better;
 } sources[COMPARE_FIGURES] = {
-    {{.name = "Throughput", .unit = "samples/s", .key = "samples_per_s", .more_is_better = true},
-     "samples_per_s",
-     -1},
-    {{.name = "Records", .unit = "B/s", .key = "record_bytes_per_s", .more_is_better = true},
-     "record_bytes_per_s",
-     -1},
-    {{.name = "First epoch",
-      .unit = "samples/s",
-      .key = "first_epoch_samples_per_s",
-      .more_is_better = true},
-     "samples_per_s",
-     0},
-    {{.name = "Later epochs",
-      .unit = "samples/s",
-      .key = "later_epochs_samples_per_s",
-      .more_is_better = true},
-     NULL,
-     -2},
-    {{.name = "AU", .unit = "%", .key = "au_percent", .more_is_better = true}, "au_percent", -1},
-    {{.name = "Read p99", .unit = "s", .key = "read_latency_p99_s", .more_is_better = false},
-     "read_latency.p99_s",
-     -1},
+    {"Throughput", "samples/s", "samples_per_s", "samples_per_s", WHOLE_RUN, false},
+    {"Records", "B/s", "record_bytes_per_s", "record_bytes_per_s", WHOLE_RUN, false},
+    {"First epoch", "samples/s", "first_epoch_samples_per_s", "samples_per_s", 0, false},
+    {"Later epochs", "samples/s", "later_epochs_samples_per_s", NULL, LATER_EPOCHS, false},
+    {"AU", "%", "au_percent", "au_percent", WHOLE_RUN, false},
+    {"Read p99", "s", "read_latency_p99_s", "read_latency.p99_s", WHOLE_RUN, true},
 };
 
 /* Collect the values of a job's runs, in order; NAN if unknown. Returns their count. */
@@ -51,7 +38,7 @@ static size_t run_values(const json_t *job, const struct compare_source *source,
         count = COMPARE_RUNS_MAX;
     for (size_t i = 0; i < count; i++) {
         const json_t *run = json_array_get(runs, i), *epochs = json_object_get(run, "epochs");
-        if (source->epoch == -1) {
+        if (source->epoch == WHOLE_RUN) {
             values[i] = load_number(run, source->path);
         } else if (source->epoch >= 0) {
             values[i] = load_number(json_array_get(epochs, (size_t)source->epoch), source->path);
@@ -140,9 +127,19 @@ static size_t compare_one(const struct compare_group *a, const struct compare_gr
     double *work = values + 2 * (size_t)COMPARE_RUNS_MAX;
     const size_t turns = comparison->turns;
 
-    *figure = source->figure;
-    figure->a = figure->b = figure->change_percent = figure->p = figure->least_p = NAN;
-    figure->low_percent = figure->high_percent = figure->sign_flip_p = figure->p_corrected = NAN;
+    *figure = (struct compare_figure){.name = source->name,
+                                      .unit = source->unit,
+                                      .key = source->key,
+                                      .more_is_better = !source->less_is_better,
+                                      .a = NAN,
+                                      .b = NAN,
+                                      .change_percent = NAN,
+                                      .low_percent = NAN,
+                                      .high_percent = NAN,
+                                      .p = NAN,
+                                      .p_corrected = NAN,
+                                      .sign_flip_p = NAN,
+                                      .least_p = NAN};
     if (comparison->basis != COMPARE_PAIRS) {
         const size_t a_count = sitting_values(a, source, a_values, work);
         const size_t b_count = sitting_values(b, source, b_values, work);
