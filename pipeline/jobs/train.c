@@ -139,7 +139,8 @@ static int between_epochs(void *context, struct result_epoch *epoch)
         return code;
     struct result_rank *all = gather_epoch(ranks, &row->io);
     code = all ? result_compare(all, ranks->place.ranks, &row->ranks) : -ENOMEM;
-    const uint64_t wall_ns = code ? 0 : gather_epoch_ns(&all->total, sizeof *all, ranks->place.ranks);
+    const uint64_t wall_ns =
+        code ? 0 : gather_epoch_ns(&all->total, sizeof *all, ranks->place.ranks);
     if (wall_ns)
         row->samples_per_s = sums[3] * 1e9 / (double)wall_ns;
     free(all);
