@@ -152,7 +152,7 @@ static int hear(struct member *member, char expected, bool may_end)
                                                 : code;
 }
 
-static int tell(const struct member *member, const struct letter *letter)
+static int send_letter(const struct member *member, const struct letter *letter)
 {
     return member->socket < 0 ? fail(ECHILD, "'%s' ended early", member->label)
                               : say(member->socket, letter);
@@ -164,7 +164,7 @@ int members_prepare(struct members *members, uint32_t rank, uint32_t ranks)
     int code = 0;
 
     for (uint32_t i = 0; i < members->started && code == 0; i++) {
-        code = tell(&members->list[i], &letter);
+        code = send_letter(&members->list[i], &letter);
         if (code == 0)
             code = hear(&members->list[i], LETTER_TURN, false);
     }
@@ -178,7 +178,7 @@ static int tell_stage(struct members *members, unsigned stage)
 
     for (uint32_t i = 0; i < members->started && code == 0; i++)
         if (stage & 1U << i)
-            code = tell(&members->list[i], &letter);
+            code = send_letter(&members->list[i], &letter);
     return code;
 }
 

@@ -310,8 +310,8 @@ static void collect_one(struct sandbox *sandbox, const struct invocation *invoca
     }
 }
 
-static void collect(struct sandbox *sandbox, const struct invocation *invocation,
-                    const void *settings, size_t count)
+static void collect_paths(struct sandbox *sandbox, const struct invocation *invocation,
+                          const void *settings, size_t count)
 {
     collect_one(sandbox, invocation, settings, count);
     for (size_t i = 0; i < invocation->more_count; i++)
@@ -349,64 +349,6 @@ static int fork_outside(const struct sandbox *sandbox)
     return 0;
 }
 
-static int confine(struct sandbox *sandbox, const struct invocation *invocation,
-                   const void *settings, size_t count)
-{
-    const bool launched = ranks_are_launched();
-
-    /* The ruleset must know about connecting when it is created, hence two passes over the needs.
-     */
-    sandbox->rules.fd = -1;
-    collect(sandbox, invocation, settings, count);
-    if (sandbox->moves && landlock_abi() == 1)
-        return invocation->sandbox == SANDBOX_YES
-                   ? fail(ENOTSUP, "--sandbox yes: Landlock ABI 1 cannot move files between "
-                                   "folders; needs Linux 5.19")
-                   : 0;
-    sandbox->code = landlock_open(&sandbox->rules, sandbox->network || launched);
-    collect(sandbox, invocation, settings, count);
-    allow_places(sandbox, system_places, sizeof system_places / sizeof *system_places);
-    /* A rule of "/" would cover /dev, so each folder in it has one. */
-    static const char *const patterns[] = {"/*", "/.[!.]*"};
-    struct folder_names found;
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && sandbox->code == 0; i++) {
-        sandbox->code = folder_names_matching(&found, patterns[i]);
-        for (size_t k = 0; k < found.count; k++)
-            if (!within_folder("/dev", found.list[k]))
-                allow(sandbox, found.list[k], LANDLOCK_READ | LANDLOCK_PIN);
-        folder_names_release(&found);
-    }
-    /* Allow starting this program, and what CUDA and MPI start. */
-    static const char *const variables[] = {"CUDA_HOME", "OPAL_PREFIX"};
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (length > 0) {
-        program[length] = '\0';
-        allow(sandbox, dirname(program), LANDLOCK_RUN);
-    }
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-        if (getenv(variables[i]))
-            allow(sandbox, getenv(variables[i]), LANDLOCK_RUN);
-    if (launched) {
-        /* MPI ranks on a node copy each other's memory like a debugger (CMA), which Landlock
-         * forbids across domains. Open MPI 4, Open MPI 5 and UCX notice only when it fails. */
-        setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
-        setenv("OMPI_MCA_smsc", "^cma", 0);
-        setenv("UCX_TLS", "^cma", 0);
-        allow_places(sandbox, session_places, sizeof session_places / sizeof *session_places);
-        if (getenv("TMPDIR"))
-            allow(sandbox, getenv("TMPDIR"), CHANGE | LANDLOCK_TALK);
-    }
-    if (sandbox->code == 0 && (sandbox->drops || keeps_indexes(invocation->command->options)))
-        sandbox->code = fork_outside(sandbox);
-    if (sandbox->code == 0)
-        sandbox->code = drop_capabilities();
-    if (sandbox->code == 0)
-        sandbox->code = landlock_enter(&sandbox->rules);
-    landlock_close(&sandbox->rules);
-    return sandbox->code;
-}
-
 int sandbox_enter(const struct invocation *invocation, const void *settings, size_t count)
 {
     struct sandbox sandbox = {0};
@@ -416,5 +358,56 @@ int sandbox_enter(const struct invocation *invocation, const void *settings, siz
     if (invocation->sandbox == SANDBOX_AUTO &&
         (geteuid() != 0 || landlock_abi() == 0 || ranks_are_launched()))
         return 0;
-    return confine(&sandbox, invocation, settings, count);
+    const bool launched = ranks_are_launched();
+    /* The ruleset must know about connecting when it is created, hence two passes over the needs.
+     */
+    sandbox.rules.fd = -1;
+    collect_paths(&sandbox, invocation, settings, count);
+    if (sandbox.moves && landlock_abi() == 1)
+        return invocation->sandbox == SANDBOX_YES
+                   ? fail(ENOTSUP, "--sandbox yes: Landlock ABI 1 cannot move files between "
+                                   "folders; needs Linux 5.19")
+                   : 0;
+    sandbox.code = landlock_open(&sandbox.rules, sandbox.network || launched);
+    collect_paths(&sandbox, invocation, settings, count);
+    allow_places(&sandbox, system_places, sizeof system_places / sizeof *system_places);
+    /* A rule of "/" would cover /dev, so each folder in it has one. */
+    static const char *const patterns[] = {"/*", "/.[!.]*"};
+    struct folder_names found;
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && sandbox.code == 0; i++) {
+        sandbox.code = folder_names_matching(&found, patterns[i]);
+        for (size_t k = 0; k < found.count; k++)
+            if (!within_folder("/dev", found.list[k]))
+                allow(&sandbox, found.list[k], LANDLOCK_READ | LANDLOCK_PIN);
+        folder_names_release(&found);
+    }
+    /* Allow starting this program, and what CUDA and MPI start. */
+    static const char *const variables[] = {"CUDA_HOME", "OPAL_PREFIX"};
+    char program[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (length > 0) {
+        program[length] = '\0';
+        allow(&sandbox, dirname(program), LANDLOCK_RUN);
+    }
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (getenv(variables[i]))
+            allow(&sandbox, getenv(variables[i]), LANDLOCK_RUN);
+    if (launched) {
+        /* MPI ranks on a node copy each other's memory like a debugger (CMA), which Landlock
+         * forbids across domains. Open MPI 4, Open MPI 5 and UCX notice only when it fails. */
+        setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
+        setenv("OMPI_MCA_smsc", "^cma", 0);
+        setenv("UCX_TLS", "^cma", 0);
+        allow_places(&sandbox, session_places, sizeof session_places / sizeof *session_places);
+        if (getenv("TMPDIR"))
+            allow(&sandbox, getenv("TMPDIR"), CHANGE | LANDLOCK_TALK);
+    }
+    if (sandbox.code == 0 && (sandbox.drops || keeps_indexes(invocation->command->options)))
+        sandbox.code = fork_outside(&sandbox);
+    if (sandbox.code == 0)
+        sandbox.code = drop_capabilities();
+    if (sandbox.code == 0)
+        sandbox.code = landlock_enter(&sandbox.rules);
+    landlock_close(&sandbox.rules);
+    return sandbox.code;
 }

@@ -87,8 +87,8 @@ int model_choose(const char *text, struct model_choice *choice)
 
 /* ---- the files ---- */
 
-static int add(struct model_files *files, uint32_t rank, uint64_t bytes, const char *kind,
-               uint64_t number)
+static int add_file(struct model_files *files, uint32_t rank, uint64_t bytes, const char *kind,
+                    uint64_t number)
 {
     if (memory_room(&files->list, files->count, sizeof *files->list, "files of a checkpoint"))
         return -ENOMEM;
@@ -104,7 +104,7 @@ static int add_rank(struct model_files *files, const struct model_choice *model,
     int code = 0;
 
     if (files->zero == 3)
-        code = add(files, rank, WEIGHT_BYTES * share, "weights", rank);
+        code = add_file(files, rank, WEIGHT_BYTES * share, "weights", rank);
     else if (rank < files->tensor * files->pipeline) {
         /* Layers are divided evenly; the first stages take the remainder. Layer 0 is the embedding;
          * the head and the last norm follow the last layer. */
@@ -118,17 +118,17 @@ static int add_rank(struct model_files *files, const struct model_choice *model,
             WEIGHT_BYTES * embedding_parameters(model->size) / model->size->tensor;
         const uint64_t layer = WEIGHT_BYTES * layer_parameters(model->size) / model->size->tensor;
         if (stage == 0)
-            code = add(files, rank, split, "layer", tensor);
+            code = add_file(files, rank, split, "layer", tensor);
         for (uint64_t i = first; i < first + count && code == 0; i++)
-            code = add(files, rank, layer, "layer", (i + 1) * model->size->tensor + tensor);
+            code = add_file(files, rank, layer, "layer", (i + 1) * model->size->tensor + tensor);
         if (stage + 1 == model->size->pipeline && code == 0)
-            code = add(files, rank, split, "layer",
-                       (model->size->layers + 1) * model->size->tensor + tensor);
+            code = add_file(files, rank, split, "layer",
+                            (model->size->layers + 1) * model->size->tensor + tensor);
         if (stage + 1 == model->size->pipeline && code == 0)
-            code = add(files, rank, WEIGHT_BYTES * model->size->hidden, "layer",
-                       (model->size->layers + 2) * model->size->tensor + tensor);
+            code = add_file(files, rank, WEIGHT_BYTES * model->size->hidden, "layer",
+                            (model->size->layers + 2) * model->size->tensor + tensor);
     }
-    return code ? code : add(files, rank, OPTIMIZER_BYTES * share, "optimizer", rank);
+    return code ? code : add_file(files, rank, OPTIMIZER_BYTES * share, "optimizer", rank);
 }
 
 int model_list(const struct model_request *request, struct model_files *files)

@@ -99,7 +99,7 @@ static bool find_next(struct rank_reader *rank)
     return rank->file < snapshot->file_count;
 }
 
-static void check(struct rank_reader *rank, const struct chunk_read *read)
+static void check_chunk(struct rank_reader *rank, const struct chunk_read *read)
 {
     const struct restore *restore = rank->restore;
     const struct read_request *request = &read->request;
@@ -114,7 +114,7 @@ static void check(struct rank_reader *rank, const struct chunk_read *read)
 }
 
 /* Wait for reads and verify their data. */
-static int take(struct rank_reader *rank)
+static int take_chunks(struct rank_reader *rank)
 {
     struct read_request *done[16];
     int count = reader_reap(&rank->reader, done, 16, LOOK_NS), code = count < 0 ? count : 0;
@@ -124,7 +124,7 @@ static int take(struct rank_reader *rank)
         if (done[i]->result < 0 && code == 0)
             code = reader_explain(&rank->reader, done[i]);
         if (code == 0) {
-            check(rank, read);
+            check_chunk(rank, read);
             rank->figures->bytes += done[i]->bytes;
         }
         reader_release(&rank->reader, done[i]);
@@ -163,9 +163,9 @@ static int read_files(struct rank_reader *rank)
                 rank->at += bytes;
             }
         } else
-            code = take(rank);
+            code = take_chunks(rank);
         if (code == -EAGAIN)
-            code = take(rank);
+            code = take_chunks(rank);
     }
     return code;
 }
@@ -257,7 +257,7 @@ struct read_phase {
 };
 
 /* Choose the checkpoint of a read: the newest first, then the next older, ... */
-static int choose(const struct read_phase *reading, uint32_t *number)
+static int choose_checkpoint(const struct read_phase *reading, uint32_t *number)
 {
     const struct checkpoint_shared *shared = reading->shared;
     uint32_t *numbers;
@@ -273,7 +273,7 @@ static int choose(const struct read_phase *reading, uint32_t *number)
 }
 
 /* Reserve figures for all ranks: a checkpoint of another job may have more than this job. */
-static int make_room(struct checkpoint_shared *shared, uint32_t ranks)
+static int make_room_for_ranks(struct checkpoint_shared *shared, uint32_t ranks)
 {
     struct checkpoint_result *result = shared->result;
 
@@ -290,13 +290,13 @@ static int make_room(struct checkpoint_shared *shared, uint32_t ranks)
     return 0;
 }
 
-static int load(struct read_phase *reading, uint32_t number)
+static int load_checkpoint(struct read_phase *reading, uint32_t number)
 {
     struct checkpoint_shared *shared = reading->shared;
     int code = snapshot_load(shared->job->path, number, &reading->snapshot);
 
     if (code == 0)
-        code = make_room(shared, reading->snapshot.ranks);
+        code = make_room_for_ranks(shared, reading->snapshot.ranks);
     if (code)
         return code;
     reading->catalog = restore_catalog(shared->job->path, &reading->snapshot);
@@ -310,7 +310,7 @@ static int load(struct read_phase *reading, uint32_t number)
     return shared_prepare(shared, reading->snapshot.ranks, reading->snapshot.chunk_bytes);
 }
 
-static void unload(struct read_phase *reading)
+static void unload_checkpoint(struct read_phase *reading)
 {
     witness_close(reading->witness);
     catalog_destroy(reading->catalog);
@@ -324,18 +324,18 @@ static int restore_act(void *context)
     return restore_run(context);
 }
 
-static int measure(struct read_phase *reading)
+static int measure_read(struct read_phase *reading)
 {
     struct checkpoint_shared *shared = reading->shared;
     struct result *evidence = &shared->result->evidence;
     uint32_t number = 0;
-    int code = shared->ranks->place.rank == 0 ? choose(reading, &number) : 0;
+    int code = shared->ranks->place.rank == 0 ? choose_checkpoint(reading, &number) : 0;
 
     code = shared_agree(shared, code, &number);
     if (code)
         return code;
     reading->row->number = number;
-    code = ranks_meet(shared->ranks, load(reading, number), NULL);
+    code = ranks_meet(shared->ranks, load_checkpoint(reading, number), NULL);
     const uint64_t silence_ns = shared->ranks->silence_ns;
     if (code == 0)
         code = witness_make_cold(reading->witness, &reading->plugins, shared->ranks, NULL, NULL,
@@ -396,14 +396,14 @@ static int measure(struct read_phase *reading)
 }
 
 /* Describe the environment if nothing is read. */
-static int describe(struct read_phase *reading)
+static int describe_environment(struct read_phase *reading)
 {
     uint32_t number;
-    int code = choose(reading, &number);
+    int code = choose_checkpoint(reading, &number);
 
     if (code == 0)
-        code = load(reading, number);
-    unload(reading);
+        code = load_checkpoint(reading, number);
+    unload_checkpoint(reading);
     return code;
 }
 
@@ -414,7 +414,7 @@ static int read_all(struct read_phase *reading)
     int code = 0;
 
     if (shared->job->reads == 0)
-        return shared->ranks->place.rank == 0 ? describe(reading) : 0;
+        return shared->ranks->place.rank == 0 ? describe_environment(reading) : 0;
     evidence->runs = memory_array(shared->job->reads, sizeof *evidence->runs);
     if (!evidence->runs)
         return -ENOMEM;
@@ -426,8 +426,8 @@ static int read_all(struct read_phase *reading)
         reading->run->valid = true;
         reading->run->epochs = memory_array(1, sizeof *reading->run->epochs);
         evidence->run_count++;
-        code = reading->run->epochs ? measure(reading) : -ENOMEM;
-        unload(reading);
+        code = reading->run->epochs ? measure_read(reading) : -ENOMEM;
+        unload_checkpoint(reading);
     }
     return code;
 }

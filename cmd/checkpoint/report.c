@@ -164,28 +164,6 @@ static void print_young(const struct checkpoint_asked *asked,
             seconds(young.write_s, full), young.lost_percent);
 }
 
-/* "-" if training did not wait */
-static void print_rows(const struct checkpoint_result *result)
-{
-    char rate[WORDS_BYTES], wall[WORDS_BYTES], median[WORDS_BYTES], fastest[WORDS_BYTES],
-        durable[WORDS_BYTES], stall[WORDS_BYTES];
-
-    printf("\n  %-6s %10s %9s %10s %10s %10s %8s %10s %10s\n", "", "checkpoint", "GiB/s", "fastest",
-           "median", "slowest", "rank", "durable", "stall");
-    for (uint64_t i = 0; i < result->write_count + result->read_count; i++) {
-        const bool is_read = i >= result->write_count;
-        const struct checkpoint_row *row =
-            is_read ? &result->reads[i - result->write_count] : &result->writes[i];
-        printf("  %-6s %10u %9s %10s %10s %10s %8u %10s %10s\n", is_read ? "read" : "write",
-               row->number, words_rate(rate_of(row) / GIB, rate),
-               words_duration(row->fastest_ns, fastest), words_duration(row->median_ns, median),
-               words_duration(row->wall_ns, wall), row->slowest,
-               is_read || !checkpoint_durability(row) ? "-"
-                                                      : words_duration(row->durable_ns, durable),
-               is_read ? "-" : words_duration(row->stall_ns, stall));
-    }
-}
-
 void checkpoint_report_text(const struct checkpoint_asked *asked,
                             const struct checkpoint_result *result)
 {
@@ -261,14 +239,13 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
                seconds(writes.durable_s, durable), seconds(writes.sync_s, synced));
     char step[WORDS_BYTES], lost[WORDS_BYTES], each[WORDS_BYTES];
     const double lost_all = lost_s(asked, result);
-    if (asked->job->step_ns && writes.count) {
+    if (asked->job->step_ns && writes.count)
         printf("  Training %llu steps of %s: lost %s to %llu checkpoint%s, %s each, %.1f%% of the "
                "time\n",
                (unsigned long long)result->steps, words_duration(asked->job->step_ns, step),
                seconds(lost_all, lost), (unsigned long long)writes.count,
                writes.count == 1 ? "" : "s", seconds(lost_all / (double)writes.count, each),
                100 * lost_all / ((double)result->loop_ns * 1e-9));
-    }
     print_young(asked, result, &writes);
     const double written = (double)writes.bytes * (double)writes.count;
     char read[32];
@@ -302,7 +279,23 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
         words_rate(ceiling->checked_per_s / GIB, checked));
     for (uint32_t i = 0; i < result->evidence.notice_count; i++)
         printf("  Note     %s\n", escape_shown(result->evidence.notices[i]));
-    print_rows(result);
+    /* "-" if training did not wait */
+    char rate[WORDS_BYTES], wall[WORDS_BYTES], median[WORDS_BYTES], fastest[WORDS_BYTES],
+        stall[WORDS_BYTES];
+    printf("\n  %-6s %10s %9s %10s %10s %10s %8s %10s %10s\n", "", "checkpoint", "GiB/s", "fastest",
+           "median", "slowest", "rank", "durable", "stall");
+    for (uint64_t i = 0; i < result->write_count + result->read_count; i++) {
+        const bool is_read = i >= result->write_count;
+        const struct checkpoint_row *row =
+            is_read ? &result->reads[i - result->write_count] : &result->writes[i];
+        printf("  %-6s %10u %9s %10s %10s %10s %8u %10s %10s\n", is_read ? "read" : "write",
+               row->number, words_rate(rate_of(row) / GIB, rate),
+               words_duration(row->fastest_ns, fastest), words_duration(row->median_ns, median),
+               words_duration(row->wall_ns, wall), row->slowest,
+               is_read || !checkpoint_durability(row) ? "-"
+                                                      : words_duration(row->durable_ns, durable),
+               is_read ? "-" : words_duration(row->stall_ns, stall));
+    }
 }
 
 /* ---- JSON ---- */

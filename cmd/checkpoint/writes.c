@@ -87,7 +87,7 @@ static int gather_checksums(struct write_phase *writing)
 }
 
 /* Wait for the saving thread, sending heartbeats. */
-static int join(struct write_phase *writing, int code)
+static int join_saving(struct write_phase *writing, int code)
 {
     if (!writing->shared->job->is_async)
         return code;
@@ -114,14 +114,14 @@ static int prune(void *context)
     return snapshot_prune(&writing->shared->store, writing->shared->job->keep);
 }
 
-/* Complete what begin() began. code: its result. */
-static int finish(struct write_phase *writing, int code)
+/* Complete the pending checkpoint. code: what its saving returned. */
+static int finish_checkpoint(struct write_phase *writing, int code)
 {
     struct checkpoint_shared *shared = writing->shared;
     struct checkpoint_row *row = writing->row;
     struct storage_bytes after;
 
-    code = ranks_meet(shared->ranks, join(writing, code), NULL);
+    code = ranks_meet(shared->ranks, join_saving(writing, code), NULL);
     if (code == 0)
         code = gather_checksums(writing);
     if (code == 0 && shared->ranks->place.rank == 0)
@@ -180,12 +180,12 @@ static int train(struct write_phase *writing, bool only_pending)
         }
         const uint64_t from_ns = clock_now_ns();
         if (code == 0 && done)
-            code = finish(writing, 0);
+            code = finish_checkpoint(writing, 0);
         writing->row->stall_ns += clock_now_ns() - from_ns;
     }
     if (code == 0 && writing->is_pending) {
         const uint64_t from_ns = clock_now_ns();
-        code = finish(writing, 0);
+        code = finish_checkpoint(writing, 0);
         writing->row->stall_ns += clock_now_ns() - from_ns;
     }
     return code;
@@ -229,7 +229,7 @@ static int write_all(struct write_phase *writing)
             }
         }
         if (writing->is_pending && (code || !shared->job->is_async))
-            code = finish(writing, code);
+            code = finish_checkpoint(writing, code);
         if (writing->row)
             writing->row->stall_ns += clock_now_ns() - from_ns;
     }
@@ -247,7 +247,7 @@ static void give_up(struct write_phase *writing)
 
     if (!writing->is_pending)
         return;
-    join(writing, 0);
+    join_saving(writing, 0);
     ranks_meet(shared->ranks, 0, NULL);
     if (shared->ranks->place.rank == 0)
         snapshot_abandon(&shared->store, writing->snapshot.number);

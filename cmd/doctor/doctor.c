@@ -93,8 +93,8 @@ __attribute__((format(printf, 2, 3))) static void finding_advise(struct doctor_f
     va_end(arguments);
 }
 
-static void add(struct doctor_report *report, const char *name,
-                const struct doctor_finding *finding)
+static void add_finding(struct doctor_report *report, const char *name,
+                        const struct doctor_finding *finding)
 {
     char left[96];
 
@@ -547,7 +547,7 @@ static void look_nfs(const struct fabric *fabric)
                                    "nfs.conf)");
                 char name[80];
                 snprintf(name, sizeof name, "NFS at %.70s", mount->point);
-                add(fabric->report, name, &finding);
+                add_finding(fabric->report, name, &finding);
             }
     procfile_close(&file);
     free(mount);
@@ -633,7 +633,7 @@ static void look_acs(const struct fabric *fabric)
     } else {
         finding_say(&finding, DOCTOR_OK, "no redirection at %u PCIe bridges", bridges.count);
     }
-    add(fabric->report, "ACS", &finding);
+    add_finding(fabric->report, "ACS", &finding);
 }
 
 static void look_fabric(const struct telemetry_roots *roots, struct doctor_report *report)
@@ -662,7 +662,7 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
             snprintf(name, sizeof name, "%s/%u %s", fabric->ports[i].device,
                      fabric->ports[i].number, checks[k].name);
             if (finding.what[0])
-                add(report, name, &finding);
+                add_finding(report, name, &finding);
         }
     }
     if (fabric->port_count == 0) {
@@ -692,7 +692,7 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
                            "not required: TCP works; to try RDMA without an adapter: rdma "
                            "link add rxe0 type rxe netdev INTERFACE");
         }
-        add(fabric->report, "RDMA", &finding);
+        add_finding(fabric->report, "RDMA", &finding);
     }
     struct folder_names names;
     char type[TEXT_BYTES], state[TEXT_BYTES], mtu[TEXT_BYTES], below[64];
@@ -733,7 +733,7 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
                                "every host and switch of this network",
                                name);
         }
-        add(fabric->report, name, &finding);
+        add_finding(fabric->report, name, &finding);
     }
     folder_names_release(&names);
     look_nfs(fabric);
@@ -752,7 +752,7 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
                            "modprobe nvidia-peermem, or use NVIDIA's open kernel modules and "
                            "Linux 5.12");
         }
-        add(fabric->report, "peer memory", &finding);
+        add_finding(fabric->report, "peer memory", &finding);
         look_acs(fabric);
     }
     free(fabric);
@@ -844,7 +844,7 @@ static void look_launcher(const struct job_view *view)
     if (!view->launcher->variable)
         finding_advise(&finding, "mpirun -n 4 iobench doctor --launch, or srun -n 4 --mpi=pmix "
                                  "iobench doctor --launch");
-    add(view->report, "launcher", &finding);
+    add_finding(view->report, "launcher", &finding);
 }
 
 static void look_library(const struct job_view *view)
@@ -858,7 +858,7 @@ static void look_library(const struct job_view *view)
         finding_say(&finding, DOCTOR_NO, "built without MPI");
         finding_advise(&finding, "build it where mpicc is (libopenmpi-dev or libmpich-dev)");
     }
-    add(view->report, "MPI", &finding);
+    add_finding(view->report, "MPI", &finding);
 }
 
 /* The processes were started together, and each is alone. */
@@ -881,7 +881,7 @@ static void tell_alone(const struct job_view *view)
         finding_advise(&finding, "%s%.60s%s%s",
                        is_mixed ? "two MPIs are mixed; this program's is " : "",
                        is_mixed ? library : "", is_mixed ? ": " : "", launcher->cure);
-    add(view->report, "job", &finding);
+    add_finding(view->report, "job", &finding);
 }
 
 static void look_same_library(const struct job_view *view)
@@ -896,7 +896,7 @@ static void look_same_library(const struct job_view *view)
         finding_say(&finding, DOCTOR_NO, "rank %u on %.40s has %.60s", i, ranks->peers[i].host,
                     view->seats[i].library);
         finding_advise(&finding, "install the same version on all nodes");
-        return add(view->report, "versions", &finding);
+        return add_finding(view->report, "versions", &finding);
     }
 }
 
@@ -919,7 +919,7 @@ static void look_transport(const struct job_view *view)
         finding_advise(&finding,
                        "all nodes have RDMA ports, and MPI uses TCP: mpirun --mca pml ucx, "
                        "with an Open MPI that has UCX (ompi_info | grep ucx)");
-    add(view->report, "transport", &finding);
+    add_finding(view->report, "transport", &finding);
 }
 
 /* ---- CPUs ---- */
@@ -991,7 +991,7 @@ static void look_rank_cpus(const struct job_view *view, uint32_t node)
         finding_advise(&finding, "one CPU per rank leaves none for decode threads: %s",
                        view->launcher->cpus);
     snprintf(name, sizeof name, "node %.60s", view->ranks->peers[sum.first].host);
-    add(view->report, name, &finding);
+    add_finding(view->report, name, &finding);
 }
 
 /* ---- clocks ---- */
@@ -1027,7 +1027,7 @@ static void look_clocks(const struct job_view *view)
     if (most_ns > OFFSET_MOST_NS)
         finding_advise(&finding, "logs of the nodes will not match: run chrony on all; series are "
                                  "aligned without it");
-    add(view->report, "clocks", &finding);
+    add_finding(view->report, "clocks", &finding);
 }
 
 /* ---- the job ---- */
@@ -1053,64 +1053,6 @@ static int sit_down(struct ranks *ranks, struct launch_seat *seats)
     mine.ahead_ns = clock.ahead_ns;
     mine.uncertainty_ns = clock.uncertainty_ns;
     return ranks_gather(ranks, &mine, sizeof mine, seats);
-}
-
-/* Join the processes that a launcher started and look at the job; only rank 0 reports. Returns 0 or
- * a negative errno with a reason, also where the processes do not find each other. */
-static int look_launch(struct doctor_report *report)
-{
-    struct ranks ranks;
-    struct job_view view = {.ranks = &ranks,
-                            .launcher = find_launcher(),
-                            .interface = getenv("PMIX_NAMESPACE") ? ", PMIx"
-                                         : getenv("PMI_RANK")     ? ", PMI"
-                                                                  : "",
-                            .report = report};
-    const char *says;
-    const bool speaks = ranks_speaks(); /* before joining, which sets variables, too */
-    int code = command_join(&ranks);
-
-    if (code == 0) {
-        struct launch_seat *seats = memory_array(ranks.place.ranks, sizeof *seats);
-        code = ranks_meet(&ranks, seats ? sit_down(&ranks, seats) : -ENOMEM, NULL);
-        view.seats = seats;
-        if (code == 0 && ranks.place.rank == 0) {
-            look_launcher(&view);
-            look_library(&view);
-            const struct ranks_place *place = &view.ranks->place;
-            struct doctor_finding finding = {0};
-            uint32_t fewest = place->ranks, most = 0;
-            for (uint32_t node = 0; node < place->nodes; node++) {
-                uint32_t count = 0;
-                for (uint32_t i = 0; i < place->ranks; i++)
-                    count += view.ranks->peers[i].node == node;
-                fewest = count < fewest ? count : fewest;
-                most = count > most ? count : most;
-            }
-            finding_say(&finding, fewest == most ? DOCTOR_OK : DOCTOR_WARN, "%u %s on %u %s",
-                        place->ranks, place->ranks == 1 ? "rank" : "ranks", place->nodes,
-                        place->nodes == 1 ? "node" : "nodes");
-            if (fewest != most)
-                finding_advise(&finding, "%u to %u ranks per node: nodes with more will be slower",
-                               fewest, most);
-            add(view.report, "job", &finding);
-            look_same_library(&view);
-            if (ranks.place.ranks > 1)
-                look_transport(&view);
-            for (uint32_t node = 0; node < ranks.place.nodes; node++)
-                look_rank_cpus(&view, node);
-            look_clocks(&view);
-        }
-        free(seats);
-    } else if (!speaks) {
-        command_fails_last();
-    } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {
-        look_launcher(&view);
-        look_library(&view);
-        tell_alone(&view);
-    }
-    ranks_leave(&ranks, code != 0);
-    return code;
 }
 
 /* path: of the data, or NULL. A table ends with a NULL name. */
@@ -1753,7 +1695,7 @@ static bool look_all(struct doctor_report *report, const char *section,
         struct doctor_finding finding = {0};
         fail_clear();
         list[i].look(path, &finding);
-        add(report, list[i].name, &finding);
+        add_finding(report, list[i].name, &finding);
         if (i == 0 && finding.state == DOCTOR_NO)
             return false;
     }
@@ -1773,7 +1715,7 @@ static void add_offer(void *context, const struct reader_offer *offer)
         finding_say(&finding, DOCTOR_WARN, "missing: %s", fail_errno_text(offer->code));
         finding_advise(&finding, "%s", offer->remedy);
     }
-    add(report, name, &finding);
+    add_finding(report, name, &finding);
 }
 
 static int doctor_run(const struct invocation *invocation)
@@ -1792,7 +1734,58 @@ static int doctor_run(const struct invocation *invocation)
         report.section = "Launch";
         if (!report.all && speaks)
             puts(report.section);
-        const int code = look_launch(&report);
+        /* Join the processes that a launcher started and look at the job; only rank 0 reports. */
+        struct ranks ranks;
+        struct job_view view = {.ranks = &ranks,
+                                .launcher = find_launcher(),
+                                .interface = getenv("PMIX_NAMESPACE") ? ", PMIx"
+                                             : getenv("PMI_RANK")     ? ", PMI"
+                                                                      : "",
+                                .report = &report};
+        const char *says;
+        /* before joining, which sets variables, too */
+        int code = command_join(&ranks);
+        if (code == 0) {
+            struct launch_seat *seats = memory_array(ranks.place.ranks, sizeof *seats);
+            code = ranks_meet(&ranks, seats ? sit_down(&ranks, seats) : -ENOMEM, NULL);
+            view.seats = seats;
+            if (code == 0 && ranks.place.rank == 0) {
+                look_launcher(&view);
+                look_library(&view);
+                const struct ranks_place *place = &view.ranks->place;
+                struct doctor_finding finding = {0};
+                uint32_t fewest = place->ranks, most = 0;
+                for (uint32_t node = 0; node < place->nodes; node++) {
+                    uint32_t count = 0;
+                    for (uint32_t i = 0; i < place->ranks; i++)
+                        count += view.ranks->peers[i].node == node;
+                    fewest = count < fewest ? count : fewest;
+                    most = count > most ? count : most;
+                }
+                finding_say(&finding, fewest == most ? DOCTOR_OK : DOCTOR_WARN, "%u %s on %u %s",
+                            place->ranks, place->ranks == 1 ? "rank" : "ranks", place->nodes,
+                            place->nodes == 1 ? "node" : "nodes");
+                if (fewest != most)
+                    finding_advise(&finding,
+                                   "%u to %u ranks per node: nodes with more will be slower",
+                                   fewest, most);
+                add_finding(view.report, "job", &finding);
+                look_same_library(&view);
+                if (ranks.place.ranks > 1)
+                    look_transport(&view);
+                for (uint32_t node = 0; node < ranks.place.nodes; node++)
+                    look_rank_cpus(&view, node);
+                look_clocks(&view);
+            }
+            free(seats);
+        } else if (!speaks) {
+            command_fails_last();
+        } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {
+            look_launcher(&view);
+            look_library(&view);
+            tell_alone(&view);
+        }
+        ranks_leave(&ranks, code != 0);
         if (code && !report.is_bad && speaks)
             status = command_failed(invocation);
         else
@@ -1822,7 +1815,7 @@ static int doctor_run(const struct invocation *invocation)
                     continue;
                 finding_say(&finding, DOCTOR_NO, "%s", fail_reason());
                 snprintf(name, sizeof name, "%s %s", family->name, family->registry[i]->name);
-                add(&report, name, &finding);
+                add_finding(&report, name, &finding);
             }
         for (int i = 0; i < invocation->count; i++) {
             if (!report.all)

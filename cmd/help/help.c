@@ -45,7 +45,7 @@ static void print_line(FILE *stream, const char *before, const char *text, const
     fputs(after, stream);
 }
 
-static void print_row(FILE *stream, const struct option_spec *row, const char *dashes)
+static void print_man_row(FILE *stream, const struct option_spec *row, const char *dashes)
 {
     bool flag = row->type == OPTION_FLAG;
     bool on = flag && row->fallback && strcmp(row->fallback, "yes") == 0;
@@ -76,7 +76,7 @@ static void print_man_options(FILE *stream, const struct option_spec *table, con
     for (const struct option_spec *row = table; row && row->name; row++) {
         if (row->section && *dashes)
             print_line(stream, ".PP\n\\fB", row->section, "\\fR\n");
-        print_row(stream, row, dashes);
+        print_man_row(stream, row, dashes);
     }
 }
 
@@ -100,7 +100,7 @@ static void print_common(FILE *stream)
 {
     fputs(".SH \"COMMON OPTIONS\"\n", stream);
     for (const struct option_spec *row = common_options; row->name; row++)
-        print_row(stream, row, "--");
+        print_man_row(stream, row, "--");
 }
 
 static void print_head(FILE *stream, const char *title)

@@ -122,7 +122,7 @@ static int find_figure(const char *key)
 
 /* Intervals end at rows, not at clock readings: a row being written now has an earlier time stamp
  * and belongs to the next line. */
-static void take(void *context, const struct series *series)
+static void take_rows(void *context, const struct series *series)
 {
     struct watch *watch = context;
     uint64_t row_ns = series_time_ns(series, series->row_count - 1);
@@ -189,7 +189,7 @@ static void watch_until_end(struct watch *watch, struct child *child)
             sampler_stop(watch->sampler); /* takes a final sample */
         /* The series continues to grow; a line covers the time since the previous line. */
         const bool quiet = child != NULL;
-        sampler_look(watch->sampler, take, watch);
+        sampler_look(watch->sampler, take_rows, watch);
         for (int i = 0; i < MONITOR_FIGURES; i++) {
             struct monitor_summary *summary = &watch->summaries[i];
             if (isnan(watch->values[i]))
@@ -237,45 +237,6 @@ static void watch_until_end(struct watch *watch, struct child *child)
 static double seconds_of(struct timeval time)
 {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
-}
-
-/* ru_inblock counts blocks of 512 bytes, of all that were waited for: the command's children by it,
- * those that it left behind here. */
-static void print_summary(const struct watch *watch, const char *command)
-{
-    struct rusage usage;
-    char text[PATH_MAX + 256];
-    pid_t left;
-
-    while ((left = waitpid(-1, NULL, WNOHANG)) > 0)
-        ;
-    getrusage(RUSAGE_CHILDREN, &usage);
-    snprintf(text, sizeof text,
-             "%s: %.2f s, user %.2f s, system %.2f s; it read %s%.1f MB from storage and wrote "
-             "%.1f MB%s",
-             escape_shown(command), (double)(watch->last_ns - watch->start_ns) / 1e9,
-             seconds_of(usage.ru_utime), seconds_of(usage.ru_stime), left == 0 ? "at least " : "",
-             (double)usage.ru_inblock * 512 / 1e6, (double)usage.ru_oublock * 512 / 1e6,
-             left == 0 ? "; not counted: processes that it left behind and that still run" : "");
-    fputc('\n', stderr);
-    words_print(stderr, "", 0, text);
-    fprintf(stderr, "%-12s %5s %9s %14s\n", "this machine", "mean", "peak", "total");
-    for (int i = 0; i < MONITOR_FIGURES; i++) {
-        const struct monitor_figure *figure = &monitor_figures[i];
-        const struct monitor_summary *summary = &watch->summaries[i];
-        if (summary->weight == 0)
-            continue;
-        fprintf(stderr, "%-8s %9.2f %9.2f %-4s ", figure->heading,
-                summary->area / summary->weight * figure->table_factor,
-                summary->peak * figure->table_factor, figure->unit);
-        const char *per_second = strstr(figure->unit, "/s"); /* only rates have a sum */
-        if (per_second)
-            fprintf(stderr, "%9.2f %-2.*s ", summary->area * figure->table_factor,
-                    (int)(per_second - figure->unit), figure->unit);
-        else
-            fprintf(stderr, "%12s ", "");
-        fprintf(stderr, "%s\n", figure->key);
-    }
 }
 
 /* ---- */
@@ -401,8 +362,44 @@ static int run_monitor(const struct invocation *invocation)
         watch_until_end(&watch, wraps ? &child : NULL);
         guard_end(&start, &guard);
         code = watch.code;
-        if (wraps)
-            print_summary(&watch, command[0]);
+        if (wraps) {
+            /* ru_inblock counts blocks of 512 bytes, of all that were waited for: the command's
+             * children by it, those that it left behind here. */
+            struct rusage usage;
+            char text[PATH_MAX + 256];
+            pid_t left;
+            while ((left = waitpid(-1, NULL, WNOHANG)) > 0)
+                ;
+            getrusage(RUSAGE_CHILDREN, &usage);
+            snprintf(
+                text, sizeof text,
+                "%s: %.2f s, user %.2f s, system %.2f s; it read %s%.1f MB from storage and wrote "
+                "%.1f MB%s",
+                escape_shown(command[0]), (double)(watch.last_ns - watch.start_ns) / 1e9,
+                seconds_of(usage.ru_utime), seconds_of(usage.ru_stime),
+                left == 0 ? "at least " : "", (double)usage.ru_inblock * 512 / 1e6,
+                (double)usage.ru_oublock * 512 / 1e6,
+                left == 0 ? "; not counted: processes that it left behind and that still run" : "");
+            fputc('\n', stderr);
+            words_print(stderr, "", 0, text);
+            fprintf(stderr, "%-12s %5s %9s %14s\n", "this machine", "mean", "peak", "total");
+            for (int i = 0; i < MONITOR_FIGURES; i++) {
+                const struct monitor_figure *figure = &monitor_figures[i];
+                const struct monitor_summary *summary = &watch.summaries[i];
+                if (summary->weight == 0)
+                    continue;
+                fprintf(stderr, "%-8s %9.2f %9.2f %-4s ", figure->heading,
+                        summary->area / summary->weight * figure->table_factor,
+                        summary->peak * figure->table_factor, figure->unit);
+                const char *per_second = strstr(figure->unit, "/s"); /* only rates have a sum */
+                if (per_second)
+                    fprintf(stderr, "%9.2f %-2.*s ", summary->area * figure->table_factor,
+                            (int)(per_second - figure->unit), figure->unit);
+                else
+                    fprintf(stderr, "%12s ", "");
+                fprintf(stderr, "%s\n", figure->key);
+            }
+        }
     }
     sampler_close(watch.sampler);
     int closed;

@@ -141,7 +141,7 @@ static int explain(struct net_beside *beside, int code)
     return code;
 }
 
-static int prepare(void *context)
+static int prepare_stage(void *context)
 {
     struct stage_work *work = context;
 
@@ -177,7 +177,7 @@ static bool have_read(void *context)
     return members_have_ended(&work->beside->members, work->bits) || flag_get(&stop_asked);
 }
 
-static int carry_out(struct stage_work *work, enum net_stage stage, struct net_round *round,
+static int run_stage(struct stage_work *work, enum net_stage stage, struct net_round *round,
                      struct recorder *recorder, uint64_t number)
 {
     const bool reads = stage != NET_STAGE_EXCHANGE;
@@ -287,7 +287,7 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
         code = config.arena ? transport_choose(&transport, name) : -ENOMEM;
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
-        code = ranks_meet(ranks, ranks_do(ranks, "index", prepare, &work), NULL);
+        code = ranks_meet(ranks, ranks_do(ranks, "index", prepare_stage, &work), NULL);
     if (code == 0)
         code = transport_open(&transport, &config);
     if (code == 0) {
@@ -298,7 +298,7 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
             random_shuffle_u32(&random, order, NET_STAGES);
             work.is_last = round + 1 == settings->rounds;
             for (uint32_t i = 0; i < NET_STAGES && code == 0; i++)
-                code = carry_out(&work, (enum net_stage)order[i], &work.beside->rounds[round],
+                code = run_stage(&work, (enum net_stage)order[i], &work.beside->rounds[round],
                                  recorder, round);
         }
     }

@@ -71,7 +71,7 @@ static int reduce(const struct ring *ring)
 }
 
 /* Part RANK is in `in`, or still in out. */
-static int gather(const struct ring *ring, bool is_own)
+static int gather_parts(const struct ring *ring, bool is_own)
 {
     int code = 0;
 
@@ -110,7 +110,7 @@ static int broadcast(const struct ring *ring)
         if (code == 0)
             code = transport_wait(ring->transport);
     }
-    return code ? code : gather(ring, false);
+    return code ? code : gather_parts(ring, false);
 }
 
 /* In step s each rank sends to the s-th after it, so that nobody is sent to by two. */
@@ -139,29 +139,6 @@ static int swap_all(const struct ring *ring)
     return code;
 }
 
-static int run_ring(const struct ring *ring, enum collective kind)
-{
-    int code = 0;
-
-    switch (kind) {
-    case COLLECTIVE_ALL_REDUCE:
-        code = reduce(ring);
-        return code ? code : gather(ring, false);
-    case COLLECTIVE_REDUCE_SCATTER:
-        return reduce(ring);
-    case COLLECTIVE_ALL_GATHER:
-        copy_own(ring);
-        return gather(ring, true);
-    case COLLECTIVE_BROADCAST:
-        return broadcast(ring);
-    case COLLECTIVE_ALL_TO_ALL:
-        return swap_all(ring);
-    case COLLECTIVES:
-        break;
-    }
-    return code;
-}
-
 int collective_run(struct transport *transport, enum collective kind, uint64_t out, uint64_t in,
                    uint64_t bytes)
 {
@@ -173,8 +150,26 @@ int collective_run(struct transport *transport, enum collective kind, uint64_t o
                               .in = in,
                               .part_bytes = bytes / place->ranks};
 
-    if (!transport_has_collectives(transport))
-        return run_ring(&ring, kind);
+    if (!transport_has_collectives(transport)) {
+        int code = 0;
+        switch (kind) {
+        case COLLECTIVE_ALL_REDUCE:
+            code = reduce(&ring);
+            return code ? code : gather_parts(&ring, false);
+        case COLLECTIVE_REDUCE_SCATTER:
+            return reduce(&ring);
+        case COLLECTIVE_ALL_GATHER:
+            copy_own(&ring);
+            return gather_parts(&ring, true);
+        case COLLECTIVE_BROADCAST:
+            return broadcast(&ring);
+        case COLLECTIVE_ALL_TO_ALL:
+            return swap_all(&ring);
+        case COLLECTIVES:
+            break;
+        }
+        return code;
+    }
     int code = transport_start_collective(transport, kind, out, in, bytes);
     return code ? code : transport_wait(transport);
 }

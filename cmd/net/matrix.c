@@ -12,7 +12,7 @@ static const double share = 0.75, share_of_one = 0.5, deviations = 5, mad_scale 
 /* Of fewer values, one that is slow itself determines their spread. */
 enum { SPREAD_LEAST = 5 };
 
-static int compare(const void *a, const void *b)
+static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
 
@@ -21,7 +21,7 @@ static int compare(const void *a, const void *b)
 
 static double median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare);
+    qsort(values, count, sizeof *values, compare_doubles);
     return count == 0 ? NAN : (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 

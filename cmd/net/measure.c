@@ -55,8 +55,8 @@ static void damage(struct measure *measure, unsigned char *data)
         data[0] ^= 1;
 }
 
-static int check(struct measure *measure, const struct pattern *pattern, uint64_t sent_at,
-                 uint64_t received_at, uint64_t bytes)
+static int check_pattern(struct measure *measure, const struct pattern *pattern, uint64_t sent_at,
+                         uint64_t received_at, uint64_t bytes)
 {
     unsigned char *data = arena_of(measure) + measure->half_bytes + received_at;
     const int code = transport_get(measure->transport, measure->half_bytes + received_at, bytes);
@@ -218,7 +218,7 @@ static int check_pair(struct measure *measure, const struct pair_turn *turn,
     int code = 0;
 
     for (uint32_t i = 0; i < turn->window && turn->receives && code == 0; i++)
-        code = check(measure, theirs, i * turn->spacing, i * turn->spacing, turn->bytes);
+        code = check_pattern(measure, theirs, i * turn->spacing, i * turn->spacing, turn->bytes);
     return code;
 }
 
@@ -307,11 +307,11 @@ static int check_collective(struct measure *measure, const struct collective_tur
     if (turn->kind == COLLECTIVE_REDUCE_SCATTER)
         return check_sum(measure, number, own_at, each);
     if (turn->kind == COLLECTIVE_BROADCAST)
-        return place->rank ? check(measure, &root, 0, 0, turn->bytes) : 0;
+        return place->rank ? check_pattern(measure, &root, 0, 0, turn->bytes) : 0;
     for (uint32_t i = 0; i < place->ranks && code == 0; i++) {
         const struct pattern theirs = {i, number};
         const uint64_t sent_at = turn->kind == COLLECTIVE_ALL_GATHER ? i * each : own_at;
-        code = check(measure, &theirs, sent_at, i * each, each);
+        code = check_pattern(measure, &theirs, sent_at, i * each, each);
     }
     return code;
 }

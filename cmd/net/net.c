@@ -107,7 +107,7 @@ struct shown {
 };
 
 /* Also where no terminal is: the log of a batch system says that all ranks have met. */
-static void show(void *context, uint64_t done, uint64_t total)
+static void show_progress(void *context, uint64_t done, uint64_t total)
 {
     struct shown *shown = context;
     struct line *line = &shown->line;
@@ -120,8 +120,8 @@ static void show(void *context, uint64_t done, uint64_t total)
     line_show(line, text);
 }
 
-static int measure(const struct invocation *invocation, struct transport *transport,
-                   struct ranks *ranks, struct net_beside *beside)
+static int measure_fabric(const struct invocation *invocation, struct transport *transport,
+                          struct ranks *ranks, struct net_beside *beside)
 {
     const struct net_settings *settings = invocation->settings;
     struct shown shown = {.line = line_start(), .ranks = ranks};
@@ -138,7 +138,7 @@ static int measure(const struct invocation *invocation, struct transport *transp
         .repeat_ns = settings->repeat_ns,
         .damage = settings->damage,
         .seed = settings->seed,
-        .progress = show,
+        .progress = show_progress,
         .progress_context = &shown,
     };
     char command[4096];
@@ -198,7 +198,7 @@ static int measure(const struct invocation *invocation, struct transport *transp
     return code;
 }
 
-static int check(const struct net_settings *settings, struct transport *transport)
+static int check_settings(const struct net_settings *settings, struct transport *transport)
 {
     *transport = (struct transport){0};
     if (!ranks_are_launched())
@@ -222,7 +222,7 @@ static int net_check(const struct invocation *invocation)
 {
     const struct net_settings *settings = invocation->settings;
     struct transport transport;
-    int code = check(settings, &transport);
+    int code = check_settings(settings, &transport);
 
     if (code == 0 && settings->beside)
         code = fail(EINVAL, "--beside works on a command line only");
@@ -238,7 +238,7 @@ static int net_command(const struct invocation *invocation)
     struct ranks ranks;
     int status = COMMAND_OK;
 
-    int code = check(settings, &transport);
+    int code = check_settings(settings, &transport);
     const bool is_unusable = code == -ENODEV && !ranks_speaks(); /* here; elsewhere it may be */
     if (code == 0 && settings->beside) {
         /* Before the ranks join: it forks. */
@@ -274,7 +274,7 @@ static int net_command(const struct invocation *invocation)
     command_on_interrupt(); /* after MPI has installed its handlers */
     ranks.silence_ns = settings->silence_ns;
     if (code == 0)
-        code = measure(invocation, &transport, &ranks, settings->beside ? &beside : NULL);
+        code = measure_fabric(invocation, &transport, &ranks, settings->beside ? &beside : NULL);
     else
         transport_close(&transport, true);
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))

@@ -43,7 +43,7 @@ static int pause_until(struct ranks *ranks, uint64_t end_ns)
     return 0;
 }
 
-static int check(const struct rhythm *rhythm)
+static int check_sum(const struct rhythm *rhythm)
 {
     const struct transport_config *config = &rhythm->transport->config;
     int code = transport_get(rhythm->transport, rhythm->bytes, rhythm->bytes);
@@ -94,7 +94,7 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
             code = ranks_sum(ranks, &ready, 1);
     }
     if (code == 0)
-        code = ranks_meet(ranks, check(rhythm), NULL);
+        code = ranks_meet(ranks, check_sum(rhythm), NULL);
     if (code)
         return code;
     struct rhythm_figures *all = memory_array(ranks->place.ranks, sizeof *all);

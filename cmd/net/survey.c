@@ -78,7 +78,7 @@ static int measure_all_kinds(struct survey_work *work, uint32_t peer)
 }
 
 /* Each pair's figures are with its lower rank. */
-static int collect(struct survey_work *work, double *mine)
+static int collect_pairs(struct survey_work *work, double *mine)
 {
     const uint32_t ranks = work->ranks->place.ranks;
     const size_t count = (size_t)ranks * ranks;
@@ -117,7 +117,7 @@ static uint64_t collective_bytes(uint64_t bytes, uint32_t ranks)
     return bytes < unit ? unit : bytes / unit * unit;
 }
 
-static int prepare(struct survey_work *work)
+static int prepare_survey(struct survey_work *work)
 {
     const struct survey_settings *settings = work->settings;
     struct fabric_survey *survey = work->survey;
@@ -199,9 +199,9 @@ static int measure_everything(struct survey_work *work)
             }
         }
         if (code == 0)
-            code = collect(work, survey->matrix.bytes_per_s);
+            code = collect_pairs(work, survey->matrix.bytes_per_s);
         if (code == 0)
-            code = collect(work, survey->matrix.latency_s);
+            code = collect_pairs(work, survey->matrix.latency_s);
         survey->has_pairs = code == 0;
     }
     if (code == 0 && settings->has_collectives) {
@@ -248,7 +248,7 @@ int survey_run(const struct survey_settings *settings, struct transport *transpo
                    ? measure_open(&work.measure, transport, config.bytes, settings->repeats)
                    : -ENOMEM;
     if (code == 0)
-        code = prepare(&work);
+        code = prepare_survey(&work);
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
         code = transport_open(transport, &config);

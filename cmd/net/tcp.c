@@ -471,8 +471,8 @@ static void transport_tcp_describe(void *state, char *text, size_t bytes)
              tcp->engine->describe(tcp->engine_state));
 }
 
-static int append(struct transport_tcp_state *tcp, struct tcp_flow *flow, unsigned char *data,
-                  uint64_t bytes)
+static int append_segment(struct transport_tcp_state *tcp, struct tcp_flow *flow,
+                          unsigned char *data, uint64_t bytes)
 {
     if (bytes == 0)
         return 0;
@@ -488,8 +488,8 @@ static int append(struct transport_tcp_state *tcp, struct tcp_flow *flow, unsign
 }
 
 /* Divide a message over the connections. Small ones use the first only. */
-static int begin(struct transport_tcp_state *tcp, uint32_t peer, bool sends, uint64_t at,
-                 uint64_t bytes)
+static int begin_message(struct transport_tcp_state *tcp, uint32_t peer, bool sends, uint64_t at,
+                         uint64_t bytes)
 {
     enum { DIVIDED_BYTES = 65536 };
     const uint64_t parts = bytes < DIVIDED_BYTES ? 1 : tcp->connections;
@@ -497,20 +497,20 @@ static int begin(struct transport_tcp_state *tcp, uint32_t peer, bool sends, uin
 
     for (uint64_t i = 0; i < parts && code == 0; i++) {
         const uint64_t from = bytes * i / parts, to = bytes * (i + 1) / parts;
-        code = append(tcp, &tcp->flows[2 * (peer * tcp->connections + i) + sends],
-                      tcp->config.arena + at + from, to - from);
+        code = append_segment(tcp, &tcp->flows[2 * (peer * tcp->connections + i) + sends],
+                              tcp->config.arena + at + from, to - from);
     }
     return code;
 }
 
 static int transport_tcp_send(void *state, const struct transport_message *message)
 {
-    return begin(state, message->peer, true, message->from, message->bytes);
+    return begin_message(state, message->peer, true, message->from, message->bytes);
 }
 
 static int transport_tcp_receive(void *state, const struct transport_message *message)
 {
-    return begin(state, message->peer, false, message->to, message->bytes);
+    return begin_message(state, message->peer, false, message->to, message->bytes);
 }
 
 static int transport_tcp_test(void *state, bool *done)

@@ -261,49 +261,7 @@ static int count_records(struct inspect *inspect)
     return 0;
 }
 
-/* Returns 0, or a negative errno with a reason. inspection is large: do not put it on the stack. */
-static int inspect_run(const struct inspect_job *job, const struct inspect_observer *observer,
-                       struct inspection *inspection)
-{
-    struct inspect inspect = {.job = job, .inspection = inspection};
-
-    *inspection = (struct inspection){0};
-    store_set_timeout(job->io_timeout_ns);
-    int code = open_catalog(&inspect, observer);
-    if (code == 0) {
-        snprintf(inspection->format, sizeof inspection->format, "%s", inspect.format.plugin->name);
-        inspection->compression = "none";
-        for (uint32_t i = 0; i < inspect.catalog->shard_count; i++) {
-            histogram_add(&inspection->shard_bytes, inspect.catalog->shards[i].bytes);
-            if (inspect.catalog->shards[i].flags & SHARD_GZIP)
-                inspection->compression = "gzip";
-            else if (inspect.catalog->shards[i].flags & SHARD_ZLIB)
-                inspection->compression = "zlib";
-            else if (inspect.catalog->shards[i].flags & SHARD_ZSTD)
-                inspection->compression = "zstd";
-        }
-        for (uint64_t i = 0; i < inspect.catalog->record_count; i++)
-            histogram_add(&inspection->size_bytes, catalog_extent(inspect.catalog, i)->bytes);
-        inspection->shards = inspect.catalog->shard_count;
-        inspection->records = inspect.catalog->record_count;
-        inspection->data_bytes = catalog_data_bytes(inspect.catalog);
-        inspection->record_bytes = inspect.catalog->record_bytes_total;
-        inspection->other_files = inspect.catalog->left_out;
-        inspection->unread_samples = inspect.catalog->remarks[REMARK_LEFT_OUT].count;
-        code = count_records(&inspect);
-        format_say_remarks(inspect.catalog);
-        inspection->remark_count = catalog_remarks(inspect.catalog, inspection->remarks);
-    }
-    cursor_destroy(inspect.cursor);
-    free(inspect.record);
-    free(inspect.scratch.bytes);
-    free(inspect.labels);
-    catalog_destroy(inspect.catalog);
-    plugin_release(&inspect.format);
-    return code;
-}
-
-static void show(void *context, uint64_t done_bytes, uint64_t total_bytes)
+static void show_progress(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
     struct line *line = context;
     char bar[LINE_PART_BYTES], text[sizeof line->last];
@@ -406,13 +364,47 @@ static int inspect_command(const struct invocation *invocation)
 {
     struct inspect_job *job = invocation->settings;
     struct line line = line_start();
-    const struct inspect_observer observer = {.progress = show, .context = &line};
+    const struct inspect_observer observer = {.progress = show_progress, .context = &line};
     struct inspection *found = memory_zeroed(sizeof *found);
 
     if (!found)
         return command_failed(invocation);
     job->path = invocation->operands[0];
-    int code = inspect_run(job, &observer, found);
+    /* inspection is large: do not put it on the stack. */
+    struct inspect inspect = {.job = job, .inspection = found};
+    *found = (struct inspection){0};
+    store_set_timeout(job->io_timeout_ns);
+    int code = open_catalog(&inspect, &observer);
+    if (code == 0) {
+        snprintf(found->format, sizeof found->format, "%s", inspect.format.plugin->name);
+        found->compression = "none";
+        for (uint32_t i = 0; i < inspect.catalog->shard_count; i++) {
+            histogram_add(&found->shard_bytes, inspect.catalog->shards[i].bytes);
+            if (inspect.catalog->shards[i].flags & SHARD_GZIP)
+                found->compression = "gzip";
+            else if (inspect.catalog->shards[i].flags & SHARD_ZLIB)
+                found->compression = "zlib";
+            else if (inspect.catalog->shards[i].flags & SHARD_ZSTD)
+                found->compression = "zstd";
+        }
+        for (uint64_t i = 0; i < inspect.catalog->record_count; i++)
+            histogram_add(&found->size_bytes, catalog_extent(inspect.catalog, i)->bytes);
+        found->shards = inspect.catalog->shard_count;
+        found->records = inspect.catalog->record_count;
+        found->data_bytes = catalog_data_bytes(inspect.catalog);
+        found->record_bytes = inspect.catalog->record_bytes_total;
+        found->other_files = inspect.catalog->left_out;
+        found->unread_samples = inspect.catalog->remarks[REMARK_LEFT_OUT].count;
+        code = count_records(&inspect);
+        format_say_remarks(inspect.catalog);
+        found->remark_count = catalog_remarks(inspect.catalog, found->remarks);
+    }
+    cursor_destroy(inspect.cursor);
+    free(inspect.record);
+    free(inspect.scratch.bytes);
+    free(inspect.labels);
+    catalog_destroy(inspect.catalog);
+    plugin_release(&inspect.format);
     line_clear(&line);
     if (code == 0 && job->json) {
         json_t *labels =

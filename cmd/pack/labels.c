@@ -20,7 +20,7 @@ bool labels_in_paths(const struct catalog *catalog)
     return true;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_labels(const void *a, const void *b)
 {
     const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
 
@@ -72,12 +72,13 @@ int labels_read(const struct plugin_choice *format, const struct catalog *catalo
             code = -ENOMEM;
         else {
             memcpy(there, labels->of, count * sizeof *there);
-            qsort(there, count, sizeof *there, compare);
+            qsort(there, count, sizeof *there, compare_labels);
             for (uint64_t i = 0; i < count; i++)
                 if (used == 0 || there[used - 1] != there[i])
                     there[used++] = there[i];
             for (uint64_t i = 0; i < count; i++) {
-                const int32_t *place = bsearch(&labels->of[i], there, used, sizeof *there, compare);
+                const int32_t *place =
+                    bsearch(&labels->of[i], there, used, sizeof *there, compare_labels);
                 labels->of[i] = (int32_t)(place - there);
             }
             labels->classes = (uint32_t)used;

@@ -102,7 +102,7 @@ static bool claim(struct shard_writer *writer, uint64_t *place)
 }
 
 /* Count what the last failure tells, and keep the first reason. */
-static void note(struct shard_writer_common *common, struct counter *counter, char first[512])
+static void note_first(struct shard_writer_common *common, struct counter *counter, char first[512])
 {
     counter_add(counter, 1);
     pthread_mutex_lock(&common->lock);
@@ -121,7 +121,7 @@ static void look_at_image(struct shard_writer_common *common, const struct sampl
         image_check_headers(sample->image, sample->image_bytes, &header) == 0)
         return;
     fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, fail_reason());
-    note(common, &common->damaged, common->first_damaged);
+    note_first(common, &common->damaged, common->first_damaged);
     fail_clear();
 }
 
@@ -180,7 +180,7 @@ static int produce(void *argument)
         }
         slot->skipped = code != 0;
         if (code && writer->common->skip && code != -ENOMEM) {
-            note(writer->common, &writer->common->skipped, writer->common->first_skipped);
+            note_first(writer->common, &writer->common->skipped, writer->common->first_skipped);
             code = 0;
         }
         if (code)
@@ -446,7 +446,7 @@ static int plan_work(struct pack *pack)
     return target_check_room(&pack->target, pack->figures->needed_bytes);
 }
 
-static int prepare(struct pack *pack)
+static int prepare_pack(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
     int code = plugin_choose("format", format_registry, job->format, &pack->format);
@@ -681,7 +681,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     pack->start_ns = clock_now_ns();
     pthread_mutex_init(&pack->lock, NULL);
     pthread_mutex_init(&pack->common.lock, NULL);
-    int code = prepare(pack);
+    int code = prepare_pack(pack);
     if (code == 0)
         code = job->dry_run ? (run_dry(pack), 0) : run_wet(pack);
     target_release(&pack->target);

@@ -31,7 +31,7 @@ void recoder_close(struct recoder *recoder)
 
 /* Find the size of the new image. The old one is limited before memory is requested for pixels.
  * Returns 1, 0 if the image stays as it is, or -EBADMSG. */
-static int measure(const struct recode *recode, const struct sample *sample, struct view *view)
+static int measure_view(const struct recode *recode, const struct sample *sample, struct view *view)
 {
     const struct image_limits limits = {.pixels = strtoull(IMAGE_LIMITS_PIXELS, NULL, 10)};
     struct image_header header = {.width = sample->width, .height = sample->height};
@@ -58,7 +58,7 @@ static int measure(const struct recode *recode, const struct sample *sample, str
 int recode_pixel_bytes(const struct recode *recode, const struct sample *sample, uint64_t *bytes)
 {
     struct view view;
-    int code = measure(recode, sample, &view);
+    int code = measure_view(recode, sample, &view);
 
     if (code >= 0)
         *bytes = NETPBM_HEADER_MOST + (uint64_t)view.width * view.height * 3;
@@ -71,7 +71,7 @@ int recoder_apply(struct recoder *recoder, struct sample *sample, void **image, 
     void *pixels = recoder->pixels;
     struct view view;
     size_t bytes;
-    int code = measure(&recoder->recode, sample, &view);
+    int code = measure_view(&recoder->recode, sample, &view);
 
     if (code <= 0)
         return code;

@@ -54,7 +54,7 @@ int source_detect_inside(const struct source_ops *front, const char *path)
 }
 
 /* The request, as the text of a source. */
-static int choose(struct source *source, const char *from, const char *path)
+static int choose_source(struct source *source, const char *from, const char *path)
 {
     struct store_status status;
 
@@ -97,7 +97,7 @@ int source_open(struct source *source, const char *from, const char *path,
     *source = (struct source){0};
     int code = manifest_check_complete(path);
     if (code == 0)
-        code = choose(source, from, path);
+        code = choose_source(source, from, path);
     if (code)
         return code;
     code = plugin_usable(source->choice.plugin);

@@ -63,29 +63,6 @@ struct synthetic {
 
 /* ---- samples of a workload ---- */
 
-static int make_bytes(const struct synthetic *synthetic, uint64_t number,
-                      struct source_buffer *slot, struct sample *sample)
-{
-    struct random random = random_start(random_hash(synthetic->settings.seed, number, 0));
-    /* Normally distributed, and at least a hundredth of the mean: 2% of 3D U-Net's would be below
-     * 0. */
-    const double drawn =
-        synthetic->sample_bytes + synthetic->deviation_bytes * random_normal(&random);
-    const size_t bytes = (size_t)fmax(fmax(drawn, synthetic->sample_bytes / 100), 1);
-    int code = source_reserve(&slot->record, &slot->record_capacity, bytes + sizeof(uint64_t));
-    uint64_t *at = slot->record;
-
-    if (code)
-        return code;
-    for (size_t i = 0; i <= bytes / sizeof *at; i++)
-        at[i] = random_next(&random);
-    *sample = (struct sample){.image = slot->record,
-                              .image_bytes = bytes,
-                              .label = synthesis_label(&synthetic->settings, number),
-                              .encoding = SAMPLE_ENCODED};
-    return 0;
-}
-
 /* ---- the source ---- */
 
 static int synthetic_open(void *state, const void *settings, const char *path,
@@ -148,8 +125,25 @@ static int synthetic_read(void *state, void *cursor, uint64_t number, struct sou
 {
     struct synthetic *synthetic = state;
 
-    if (synthetic->sample_bytes > 0)
-        return make_bytes(synthetic, number, slot, sample);
+    if (synthetic->sample_bytes > 0) {
+        struct random random = random_start(random_hash(synthetic->settings.seed, number, 0));
+        /* Normally distributed, and at least a hundredth of the mean: 2% of 3D U-Net's would be
+         * below 0. */
+        const double drawn =
+            synthetic->sample_bytes + synthetic->deviation_bytes * random_normal(&random);
+        const size_t bytes = (size_t)fmax(fmax(drawn, synthetic->sample_bytes / 100), 1);
+        int code = source_reserve(&slot->record, &slot->record_capacity, bytes + sizeof(uint64_t));
+        uint64_t *at = slot->record;
+        if (code)
+            return code;
+        for (size_t i = 0; i <= bytes / sizeof *at; i++)
+            at[i] = random_next(&random);
+        *sample = (struct sample){.image = slot->record,
+                                  .image_bytes = bytes,
+                                  .label = synthesis_label(&synthetic->settings, number),
+                                  .encoding = SAMPLE_ENCODED};
+        return 0;
+    }
     int code = synthesis_make(cursor, number, sample);
     return code ? code : source_keep(slot, sample);
 }

@@ -109,130 +109,6 @@ static int open_folder(const struct place *place, const char *name, struct folde
     return code;
 }
 
-static int look_here(const struct place *place, const char *name, struct place_entry *entry)
-{
-    struct folder parent;
-    struct stat found;
-    const char *last;
-    int code = open_parent(place, name, &parent, &last);
-
-    if (code)
-        return code;
-    code = last                       ? folder_stat(&parent, last, &found)
-           : fstat(parent.fd, &found) ? fail(errno, "%s: %s", place->path, fail_errno_text(errno))
-                                      : 0;
-    folder_close(&parent);
-    if (code == 0)
-        *entry = (struct place_entry){
-            .kind = S_ISREG(found.st_mode)   ? PLACE_FILE
-                    : S_ISDIR(found.st_mode) ? PLACE_FOLDER
-                                             : PLACE_OTHER,
-            .bytes = (uint64_t)found.st_size,
-            .mtime_ns = found.st_mtim.tv_sec * INT64_C(1000000000) + found.st_mtim.tv_nsec,
-            .names = found.st_nlink,
-            .owner = found.st_uid,
-            .made = found,
-        };
-    return code;
-}
-
-static int make_here(const struct place *place, const char *name, bool is_private)
-{
-    struct folder parent, made;
-    const char *last;
-    int code = open_parent(place, name, &parent, &last);
-
-    if (code)
-        return code;
-    code = folder_make(&parent, last);
-    if (code == 0 && is_private) {
-        code = folder_open_below(&made, &parent, last);
-        if (code == 0 && fchmod(made.fd, 0700))
-            code = fail(errno, "%s: cannot set its mode: %s", made.path, fail_errno_text(errno));
-        folder_close(&made);
-    }
-    folder_close(&parent);
-    return code;
-}
-
-static int move_here(const struct place *place, const char *from, const char *to)
-{
-    struct folder source, target = {.fd = -1};
-    const char *name, *new_name;
-    int code = open_parent(place, from, &source, &name);
-
-    if (code)
-        return code;
-    code = open_parent(place, to, &target, &new_name);
-    if (code == 0) {
-        code = folder_rename(&source, name, &target, new_name, false);
-        folder_close(&target);
-    }
-    folder_close(&source);
-    return code;
-}
-
-static int load_here(const struct place *place, const char *name, size_t limit, char **text,
-                     size_t *bytes)
-{
-    struct folder parent;
-    struct stat found, owner;
-    const char *last;
-    ssize_t got = 0;
-    int code = open_parent(place, name, &parent, &last);
-
-    if (code)
-        return code;
-    int fd = folder_open_file(&parent, last, O_RDONLY, &found);
-    char *path = file_join(place->path, name);
-    code = fd < 0 ? fd : path ? 0 : -ENOMEM;
-    if (code == 0 && fstat(parent.fd, &owner))
-        code = fail(errno, "%s: %s", parent.path, fail_errno_text(errno));
-    if (code == 0)
-        code = file_trusted(&found, &owner, path);
-    if (code == 0 && (uint64_t)found.st_size > limit)
-        code = fail(EFBIG, "%s: larger than %zu bytes", path, limit);
-    if (code == 0) {
-        *text = malloc((size_t)found.st_size + 1);
-        got = *text ? file_read_at(fd, *text, (size_t)found.st_size, 0, path)
-                    : fail(ENOMEM, "%s: out of memory", path);
-        code = got < 0 ? (int)got : 0;
-        if (code)
-            free(*text);
-    }
-    if (code == 0) {
-        *bytes = (size_t)got;
-        (*text)[got] = '\0';
-    }
-    if (fd >= 0)
-        close(fd);
-    free(path);
-    folder_close(&parent);
-    return code;
-}
-
-static int append_here(const struct place *place, const char *name, const char *text)
-{
-    struct folder parent;
-    struct stat found = {0};
-    const char *last;
-    int code = open_parent(place, name, &parent, &last);
-
-    if (code)
-        return code;
-    int fd = folder_open_file(&parent, last, O_RDWR, &found);
-    if (fd == -ENOENT)
-        fd = folder_create_file(&parent, last);
-    code =
-        fd < 0 ? fd : file_write_at(fd, text, strlen(text), (uint64_t)found.st_size, place->path);
-    if (code == 0 && fsync(fd))
-        code = fail(errno, "%s/%s: cannot sync: %s", place->path, name, fail_errno_text(errno));
-    if (fd >= 0)
-        close(fd);
-    folder_close(&parent);
-    return code;
-}
-
 struct visiting {
     place_visit visit;
     void *context;
@@ -265,8 +141,31 @@ static int place_look(const struct place *place, const char *name, struct place_
 {
     struct store_status status;
 
-    if (place->is_local)
-        return look_here(place, name, entry);
+    if (place->is_local) {
+        struct folder parent;
+        struct stat found;
+        const char *last;
+        int code = open_parent(place, name, &parent, &last);
+        if (code)
+            return code;
+        code = last ? folder_stat(&parent, last, &found)
+               : fstat(parent.fd, &found)
+                   ? fail(errno, "%s: %s", place->path, fail_errno_text(errno))
+                   : 0;
+        folder_close(&parent);
+        if (code == 0)
+            *entry = (struct place_entry){
+                .kind = S_ISREG(found.st_mode)   ? PLACE_FILE
+                        : S_ISDIR(found.st_mode) ? PLACE_FOLDER
+                                                 : PLACE_OTHER,
+                .bytes = (uint64_t)found.st_size,
+                .mtime_ns = found.st_mtim.tv_sec * INT64_C(1000000000) + found.st_mtim.tv_nsec,
+                .names = found.st_nlink,
+                .owner = found.st_uid,
+                .made = found,
+            };
+        return code;
+    }
     char *path = path_of(place, name);
     int code = path ? store_stat(path, &status) : -ENOMEM;
     free(path);
@@ -309,8 +208,23 @@ static int place_list(const struct place *place, const char *name, place_visit v
 
 static int make(const struct place *place, const char *name, bool is_private)
 {
-    if (place->is_local)
-        return make_here(place, name, is_private);
+    if (place->is_local) {
+        struct folder parent, made;
+        const char *last;
+        int code = open_parent(place, name, &parent, &last);
+        if (code)
+            return code;
+        code = folder_make(&parent, last);
+        if (code == 0 && is_private) {
+            code = folder_open_below(&made, &parent, last);
+            if (code == 0 && fchmod(made.fd, 0700))
+                code =
+                    fail(errno, "%s: cannot set its mode: %s", made.path, fail_errno_text(errno));
+            folder_close(&made);
+        }
+        folder_close(&parent);
+        return code;
+    }
     char *path = path_of(place, name);
     int code = path ? store_make_folders(path) : -ENOMEM;
     free(path);
@@ -319,8 +233,20 @@ static int make(const struct place *place, const char *name, bool is_private)
 
 static int place_move(const struct place *place, const char *from, const char *to)
 {
-    if (place->is_local)
-        return move_here(place, from, to);
+    if (place->is_local) {
+        struct folder source, target = {.fd = -1};
+        const char *name, *new_name;
+        int code = open_parent(place, from, &source, &name);
+        if (code)
+            return code;
+        code = open_parent(place, to, &target, &new_name);
+        if (code == 0) {
+            code = folder_rename(&source, name, &target, new_name, false);
+            folder_close(&target);
+        }
+        folder_close(&source);
+        return code;
+    }
     char *old = path_of(place, from), *new = path_of(place, to);
     int code = !old || !new        ? -ENOMEM
                : store_exists(new) ? fail(EEXIST, "%s: exists and is not replaced", new)
@@ -394,8 +320,41 @@ static int place_remove_itself(const struct place *place)
 static int place_load(const struct place *place, const char *name, size_t limit, char **text,
                       size_t *bytes)
 {
-    if (place->is_local)
-        return load_here(place, name, limit, text, bytes);
+    if (place->is_local) {
+        struct folder parent;
+        struct stat found, owner;
+        const char *last;
+        ssize_t got = 0;
+        int code = open_parent(place, name, &parent, &last);
+        if (code)
+            return code;
+        int fd = folder_open_file(&parent, last, O_RDONLY, &found);
+        char *path = file_join(place->path, name);
+        code = fd < 0 ? fd : path ? 0 : -ENOMEM;
+        if (code == 0 && fstat(parent.fd, &owner))
+            code = fail(errno, "%s: %s", parent.path, fail_errno_text(errno));
+        if (code == 0)
+            code = file_trusted(&found, &owner, path);
+        if (code == 0 && (uint64_t)found.st_size > limit)
+            code = fail(EFBIG, "%s: larger than %zu bytes", path, limit);
+        if (code == 0) {
+            *text = malloc((size_t)found.st_size + 1);
+            got = *text ? file_read_at(fd, *text, (size_t)found.st_size, 0, path)
+                        : fail(ENOMEM, "%s: out of memory", path);
+            code = got < 0 ? (int)got : 0;
+            if (code)
+                free(*text);
+        }
+        if (code == 0) {
+            *bytes = (size_t)got;
+            (*text)[got] = '\0';
+        }
+        if (fd >= 0)
+            close(fd);
+        free(path);
+        folder_close(&parent);
+        return code;
+    }
     char *path = path_of(place, name);
     int code = path ? store_load(path, limit, text, bytes) : -ENOMEM;
     free(path);
@@ -407,8 +366,25 @@ static int place_append(const struct place *place, const char *name, const char 
 {
     struct store_file *file;
 
-    if (place->is_local)
-        return append_here(place, name, text);
+    if (place->is_local) {
+        struct folder parent;
+        struct stat found = {0};
+        const char *last;
+        int code = open_parent(place, name, &parent, &last);
+        if (code)
+            return code;
+        int fd = folder_open_file(&parent, last, O_RDWR, &found);
+        if (fd == -ENOENT)
+            fd = folder_create_file(&parent, last);
+        code = fd < 0 ? fd
+                      : file_write_at(fd, text, strlen(text), (uint64_t)found.st_size, place->path);
+        if (code == 0 && fsync(fd))
+            code = fail(errno, "%s/%s: cannot sync: %s", place->path, name, fail_errno_text(errno));
+        if (fd >= 0)
+            close(fd);
+        folder_close(&parent);
+        return code;
+    }
     char *path = path_of(place, name);
     int code = path ? store_open(path, STORE_EXTEND, &file) : -ENOMEM;
     free(path);
@@ -581,7 +557,7 @@ static int look_once(struct target *target)
 
 /* Without the lock another pack may change the folder meanwhile: manifest and files may be from two
  * moments. So check again after a refusal, the process at work first. */
-static int look(struct target *target)
+static int look_again(struct target *target)
 {
     int code = look_once(target);
 
@@ -602,7 +578,7 @@ int target_open(struct target *target, const struct target_request *request)
     target->finished = memory_array(request->shards, sizeof *target->finished);
     if (!target->path || !target->finished)
         return fail(ENOMEM, "out of memory for %u shards", request->shards);
-    return look(target);
+    return look_again(target);
 }
 
 void target_release(struct target *target)
@@ -649,7 +625,7 @@ static int remove_draft(struct target *target)
     return code > 0 ? place_remove_tree(&target->place, target->draft) : code;
 }
 
-static int append(struct target *target, char *text)
+static int append_manifest(struct target *target, char *text)
 {
     int code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
 
@@ -672,24 +648,9 @@ static int write_head(struct target *target)
     target->draft = file_format_path("%s%s", MANIFEST_DRAFT, suffix);
     if (!target->draft)
         return -ENOMEM;
-    code = append(target, manifest_head(target->request.plan, suffix, target->request.shards));
+    code = append_manifest(target,
+                           manifest_head(target->request.plan, suffix, target->request.shards));
     return code ? code : place_sync(&target->place, "");
-}
-
-/* The hidden folder belongs to only this user: no other user can have put links into it. */
-static int open_draft(struct target *target)
-{
-    struct place_entry entry;
-    int code = place_look(&target->place, target->draft, &entry);
-
-    if (code == -ENOENT)
-        return make(&target->place, target->draft, true);
-    if (code == 0 && entry.kind != PLACE_FOLDER)
-        code = fail(ENOTDIR, "%s/%s: is not a folder made by pack", target->path, target->draft);
-    else if (code == 0 && target->place.is_local && entry.owner != geteuid())
-        code = fail(EPERM, "%s/%s: made by another user, who must complete the set", target->path,
-                    target->draft);
-    return code;
 }
 
 int target_begin(struct target *target)
@@ -707,17 +668,30 @@ int target_begin(struct target *target)
         code = lock(target);
     if (code)
         return code;
-    code = look(target);
+    code = look_again(target);
     target->is_begun = code == 0;
     /* A partial line left by a crash must not become the start of the next one. */
     if (code == 0)
         code = target->is_resumed ? place_append(&target->place, MANIFEST_UNFINISHED, "\n")
                                   : write_head(target);
     if (code == 0)
-        code =
-            append(target, manifest_start(target->request.command, target->request.is_synthetic));
-    if (code == 0)
-        code = open_draft(target);
+        code = append_manifest(
+            target, manifest_start(target->request.command, target->request.is_synthetic));
+    if (code == 0) {
+        /* The hidden folder belongs to only this user: no other user can have put links into it. */
+        struct place_entry entry;
+        code = place_look(&target->place, target->draft, &entry);
+        if (code == -ENOENT)
+            code = make(&target->place, target->draft, true);
+        else {
+            if (code == 0 && entry.kind != PLACE_FOLDER)
+                code = fail(ENOTDIR, "%s/%s: is not a folder made by pack", target->path,
+                            target->draft);
+            else if (code == 0 && target->place.is_local && entry.owner != geteuid())
+                code = fail(EPERM, "%s/%s: made by another user, who must complete the set",
+                            target->path, target->draft);
+        }
+    }
     if (code || !target->is_resumed)
         return code;
     /* Shards that are remade may already have files in place. From the last path to the first,

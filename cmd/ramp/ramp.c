@@ -93,63 +93,9 @@ static void show_progress(void *context, const struct run_progress *progress)
     line_show(&ramp->line, text);
 }
 
-static int measure(struct ramp *ramp, struct ramp_step step)
-{
-    const struct run_observer observer = {.progress = show_progress, .context = ramp};
-    struct result result = {0};
-    struct job job = ramp->settings->job;
-
-    job.open_load = step.load;
-    const struct ramp_settings *settings = ramp->settings;
-    const double duration = (double)settings->duration_ns / (step.preview ? PREVIEW_SHARE : 1);
-    double batches = step.preview ? BATCHES_PREVIEW : BATCHES_LEAST;
-    if (ramp->step_ns > 0)
-        batches = fmax(batches, step.load / ramp->ranks->place.ranks * duration / ramp->step_ns);
-    const uint64_t samples = (uint64_t)fmin(batches, BATCHES_MOST) * settings->job.batch_size;
-    const uint64_t limit = order_rank_samples(&settings->job.order);
-    job.order.limit_samples_per_rank = limit && limit < samples ? limit : samples;
-    job.order.limit_samples = 0;
-    int code = run_jobs(&job, 1, ramp->ranks, &observer, &result);
-    if (code == 0 && !result.valid)
-        code = fail(EPROTO, "load %.4g: invalid: %s", step.load, result.invalid_reason);
-    if (code == 0) {
-        if (memory_room(&ramp->points, ramp->count, sizeof *ramp->points, "points"))
-            code = -ENOMEM;
-        else if (result.runs[0].batch_late_ns.count == 0)
-            code =
-                fail(EINVAL,
-                     "%llu samples are too few: a run needs more than 10 batches of %llu on each "
-                     "rank; use a smaller --batch-size or a larger data set",
-                     (unsigned long long)result.records,
-                     (unsigned long long)ramp->settings->job.batch_size);
-        else {
-            ramp->points[ramp->count++] =
-                ramp_point_of(step, &result.runs[0], ramp->settings->limit_percent, &ramp->step_ns);
-            ramp->records = result.records;
-            if (!ramp->dataset)
-                ramp->dataset = report_dataset(&result);
-            snprintf(ramp->data, sizeof ramp->data, "%s", result.data);
-            snprintf(ramp->format, sizeof ramp->format, "%s", result.format);
-            snprintf(ramp->storage, sizeof ramp->storage, "%.30s at %.120s",
-                     result.environment.file_system, result.environment.mount_point);
-            if (!step.preview && !ramp->degraded[0]) {
-                const uint64_t skipped = result.runs[0].epochs[0].skipped;
-                if (result.degraded_reason[0])
-                    snprintf(ramp->degraded, sizeof ramp->degraded, "%s", result.degraded_reason);
-                else if (skipped)
-                    snprintf(ramp->degraded, sizeof ramp->degraded, "%llu %s skipped",
-                             (unsigned long long)skipped,
-                             skipped == 1 ? "record was" : "records were");
-            }
-        }
-    }
-    result_destroy(&result);
-    return code;
-}
-
 /* ---- the command ---- */
 
-static int prepare(const struct invocation *invocation, struct ramp_settings *settings)
+static int prepare_ramp(const struct invocation *invocation, struct ramp_settings *settings)
 {
     struct job *job = &settings->job;
     /* Apply the workload and the preset; options on the command line override them. */
@@ -189,7 +135,7 @@ static int prepare(const struct invocation *invocation, struct ramp_settings *se
 }
 
 /* Returns enum command_exit. */
-static int carry_out(const struct invocation *invocation, struct ramp *ramp)
+static int run_ramp(const struct invocation *invocation, struct ramp *ramp)
 {
     const bool speaks = ramp->ranks->place.rank == 0;
     const bool table = job_stdout_count(&ramp->settings->job) == 0;
@@ -205,7 +151,55 @@ static int carry_out(const struct invocation *invocation, struct ramp *ramp)
                                         .precision = settings->precision_percent / 100,
                                         .runs = (uint32_t)settings->runs};
     for (struct ramp_step step; code == 0 && (step = ramp_search_next(&ramp->search)).load > 0;) {
-        code = measure(ramp, step);
+        const struct run_observer observer = {.progress = show_progress, .context = ramp};
+        struct result result = {0};
+        struct job job = ramp->settings->job;
+        job.open_load = step.load;
+        const double duration = (double)settings->duration_ns / (step.preview ? PREVIEW_SHARE : 1);
+        double batches = step.preview ? BATCHES_PREVIEW : BATCHES_LEAST;
+        if (ramp->step_ns > 0)
+            batches =
+                fmax(batches, step.load / ramp->ranks->place.ranks * duration / ramp->step_ns);
+        const uint64_t samples = (uint64_t)fmin(batches, BATCHES_MOST) * settings->job.batch_size;
+        const uint64_t limit = order_rank_samples(&settings->job.order);
+        job.order.limit_samples_per_rank = limit && limit < samples ? limit : samples;
+        job.order.limit_samples = 0;
+        code = run_jobs(&job, 1, ramp->ranks, &observer, &result);
+        if (code == 0 && !result.valid)
+            code = fail(EPROTO, "load %.4g: invalid: %s", step.load, result.invalid_reason);
+        if (code == 0) {
+            if (memory_room(&ramp->points, ramp->count, sizeof *ramp->points, "points"))
+                code = -ENOMEM;
+            else if (result.runs[0].batch_late_ns.count == 0)
+                code = fail(
+                    EINVAL,
+                    "%llu samples are too few: a run needs more than 10 batches of %llu on each "
+                    "rank; use a smaller --batch-size or a larger data set",
+                    (unsigned long long)result.records,
+                    (unsigned long long)ramp->settings->job.batch_size);
+            else {
+                ramp->points[ramp->count++] = ramp_point_of(
+                    step, &result.runs[0], ramp->settings->limit_percent, &ramp->step_ns);
+                ramp->records = result.records;
+                if (!ramp->dataset)
+                    ramp->dataset = report_dataset(&result);
+                snprintf(ramp->data, sizeof ramp->data, "%s", result.data);
+                snprintf(ramp->format, sizeof ramp->format, "%s", result.format);
+                snprintf(ramp->storage, sizeof ramp->storage, "%.30s at %.120s",
+                         result.environment.file_system, result.environment.mount_point);
+                if (!step.preview && !ramp->degraded[0]) {
+                    const uint64_t skipped = result.runs[0].epochs[0].skipped;
+                    if (result.degraded_reason[0])
+                        snprintf(ramp->degraded, sizeof ramp->degraded, "%s",
+                                 result.degraded_reason);
+                    else if (skipped)
+                        snprintf(ramp->degraded, sizeof ramp->degraded, "%llu %s skipped",
+                                 (unsigned long long)skipped,
+                                 skipped == 1 ? "record was" : "records were");
+                }
+            }
+        }
+        result_destroy(&result);
         if (code == 0) {
             const struct ramp_point *point = &ramp->points[ramp->count - 1];
             ramp_search_add(&ramp->search, step, point->holds,
@@ -233,14 +227,14 @@ static int ramp_run(const struct invocation *invocation)
     struct ramp ramp = {.settings = settings, .ranks = &ranks, .line = line_start()};
     int status;
 
-    if (prepare(invocation, settings)) {
+    if (prepare_ramp(invocation, settings)) {
         status = command_misused(invocation);
     } else {
         int code = command_join(&ranks);
         if (code == 0)
             code = ranks_meet(&ranks, job_share(&settings->job, &ranks.place), NULL);
         command_on_interrupt(); /* after MPI has installed its handlers */
-        status = code ? command_failed(invocation) : carry_out(invocation, &ramp);
+        status = code ? command_failed(invocation) : run_ramp(invocation, &ramp);
         ranks_leave(&ranks, status != COMMAND_OK);
     }
     json_decref(ramp.dataset);

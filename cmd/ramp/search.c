@@ -8,7 +8,7 @@
 enum { GUESSES_MOST = 6 };
 
 /* Return what most runs say so far; previews say it while there are none. */
-static enum ramp_verdict judge(const struct ramp_load *load)
+static enum ramp_verdict judge_load(const struct ramp_load *load)
 {
     if (load->held == load->failed)
         return load->held ? RAMP_UNDECIDED : load->preview;
@@ -37,7 +37,7 @@ struct ramp_answer ramp_search_answer(const struct ramp_search *search)
 
     for (size_t i = 0; i < search->count; i++) {
         const struct ramp_load *load = &search->loads[i];
-        const enum ramp_verdict verdict = judge(load);
+        const enum ramp_verdict verdict = judge_load(load);
         if (verdict == RAMP_FAILS && answer.failed == 0)
             answer.failed = load->load;
         if (verdict == RAMP_HOLDS && answer.failed == 0)
@@ -107,7 +107,7 @@ struct ramp_step ramp_search_next(const struct ramp_search *search)
     struct ramp_step step = {0};
 
     for (size_t i = 0; i < search->count; i++)
-        if (judge(&search->loads[i]) == RAMP_UNDECIDED)
+        if (judge_load(&search->loads[i]) == RAMP_UNDECIDED)
             return (struct ramp_step){.load = search->loads[i].load};
     if (search->count < RAMP_LOADS)
         step.load = is_bracket ? narrow(search, &answer) : widen(search, &answer);

@@ -90,7 +90,7 @@ static bool is_separator(const char *operand)
 
 /* Choose the counterpart of the first document's job in each document. Returns false if one has
  * none. */
-static bool choose(struct group *group, const json_t *job, size_t jobs_of_a)
+static bool choose_counterpart(struct group *group, const json_t *job, size_t jobs_of_a)
 {
     for (size_t i = 0; i < group->count; i++) {
         group->chosen[i] = find_partner(job, jobs_of_a, jobs_of(group->documents[i]));
@@ -216,8 +216,8 @@ static bool is_slower(const struct comparison *comparison, const struct compare_
 }
 
 /* Report one comparison. b: compared with a; p is corrected for all rivals of a. */
-static void tell(struct report *report, const struct group *a, const struct group *b,
-                 const struct comparison *comparison, const char *name)
+static void tell_comparison(struct report *report, const struct group *a, const struct group *b,
+                            const struct comparison *comparison, const char *name)
 {
     const struct compare_settings *settings = report->settings;
 
@@ -264,7 +264,7 @@ static int compare_rivals(struct report *report, const struct group *a,
     }
     compare_correct(comparisons, count);
     for (size_t i = 0; i < count; i++)
-        tell(report, a, b[i], &comparisons[i], names[i]);
+        tell_comparison(report, a, b[i], &comparisons[i], names[i]);
     return 0;
 }
 
@@ -288,7 +288,7 @@ static int compare_jobs_of_file(struct report *report, const json_t *document)
     return compare_rivals(report, &groups[0], rivals + 1, names + 1, count - 1);
 }
 
-static int finish(const struct invocation *invocation, struct report *report)
+static int finish_comparison(const struct invocation *invocation, struct report *report)
 {
     const struct compare_settings *settings = report->settings;
 
@@ -365,9 +365,9 @@ static int compare_run(const struct invocation *invocation)
             const char *names[GROUPS_MAX];
             char texts[GROUPS_MAX][256];
             size_t count = 0;
-            const bool is_known = choose(a, job, json_array_size(jobs));
+            const bool is_known = choose_counterpart(a, job, json_array_size(jobs));
             for (size_t k = 1; k < groups.count && is_known; k++) {
-                if (!choose(&groups.list[k], job, json_array_size(jobs)))
+                if (!choose_counterpart(&groups.list[k], job, json_array_size(jobs)))
                     continue;
                 snprintf(texts[count], sizeof texts[count], "%s%s", label_of(job),
                          groups.count > 2 ? (char[]){' ', '(', (char)('A' + k), ')', 0} : "");
@@ -387,7 +387,7 @@ static int compare_run(const struct invocation *invocation)
     }
     if (code)
         json_decref(report.all);
-    int status = code ? command_failed(invocation) : finish(invocation, &report);
+    int status = code ? command_failed(invocation) : finish_comparison(invocation, &report);
     const size_t files = (size_t)invocation->count;
     for (size_t i = 0; groups.documents && i < files; i++)
         json_decref(groups.documents[i]);

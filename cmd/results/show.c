@@ -2,17 +2,18 @@
  *
  * iobench show: shows what the trainer sees of a record or a batch.
  */
-#include "cmd/results/show_sheet.h"
-
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/text_stream.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/outputs.h"
+#include "cmd/pack/cursor.h"
 #include "dataset/store.h"
 #include "decode/decoder.h"
+#include "decode/view.h"
 #include "formats/format.h"
 #include "cmd/pack/cursor.h"
 #include "pipeline/engine/decoders.h"
@@ -20,8 +21,129 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <png.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* show_sheet: a picture of samples in cells: on the left the whole image with the box that training
+ * uses, on the right the row that the trainer gets. Written as PNG. One thread.
+ */
+
+struct show_sheet {
+    uint32_t thumb, side;           /* of a whole image and of a row, in pixels */
+    uint32_t columns, rows, count;  /* cells */
+    uint32_t width, height, across; /* of the sheet; columns to the next cell */
+    uint8_t *pixels;                /* RGB */
+};
+
+enum { GAP = 8, LINE = 2, PIXEL_BYTES = 3 };
+
+static const uint8_t paper[PIXEL_BYTES] = {255, 255, 255};
+static const uint8_t box_colour[PIXEL_BYTES] = {255, 64, 0};
+static const uint8_t cross_colour[PIXEL_BYTES] = {96, 96, 96};
+
+static uint8_t *pixel_at(const struct show_sheet *sheet, uint32_t x, uint32_t y)
+{
+    return sheet->pixels + ((size_t)y * sheet->width + x) * PIXEL_BYTES;
+}
+
+static uint32_t cell_height(const struct show_sheet *sheet)
+{
+    return sheet->thumb > sheet->side ? sheet->thumb : sheet->side;
+}
+
+static uint32_t cell_x(const struct show_sheet *sheet, uint32_t i)
+{
+    return GAP + i % sheet->columns * sheet->across;
+}
+
+static uint32_t cell_y(const struct show_sheet *sheet, uint32_t i)
+{
+    return GAP + i / sheet->columns * (cell_height(sheet) + GAP);
+}
+
+static void fill_rectangle(struct show_sheet *sheet, uint32_t x, uint32_t y, uint32_t width,
+                           uint32_t height, const uint8_t *colour)
+{
+    for (uint32_t row = y; row < y + height; row++)
+        for (uint32_t column = x; column < x + width; column++)
+            memcpy(pixel_at(sheet, column, row), colour, PIXEL_BYTES);
+}
+
+static void draw_whole(struct show_sheet *sheet, uint32_t i, const uint8_t *whole,
+                       const struct view_shown *shown)
+{
+    const uint32_t x = cell_x(sheet, i), y = cell_y(sheet, i);
+    uint32_t width, height;
+
+    /* Size of the whole image with its own aspect ratio, which fits into the square. */
+    const double longer = shown->width > shown->height ? shown->width : shown->height;
+    width = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->width / longer));
+    height = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->height / longer));
+    for (uint32_t at = 0; at < height; at++) {
+        const uint8_t *line =
+            whole + (size_t)(at * sheet->thumb / height) * sheet->thumb * PIXEL_BYTES;
+        for (uint32_t column = 0; column < width; column++)
+            memcpy(pixel_at(sheet, x + column, y + at),
+                   line + (size_t)(column * sheet->thumb / width) * PIXEL_BYTES, PIXEL_BYTES);
+    }
+    /* Draw the box within a width x height picture at x, y. */
+    const double scale_x = (double)width / shown->width, scale_y = (double)height / shown->height;
+    const uint32_t left = (uint32_t)(shown->box.x * scale_x);
+    const uint32_t top = (uint32_t)(shown->box.y * scale_y);
+    uint32_t across = (uint32_t)ceil(shown->box.width * scale_x);
+    uint32_t down = (uint32_t)ceil(shown->box.height * scale_y);
+    across = left + across > width ? width - left : across;
+    down = top + down > height ? height - top : down;
+    const uint32_t thick = across > LINE && down > LINE ? LINE : 1;
+    fill_rectangle(sheet, x + left, y + top, across, thick, box_colour);
+    fill_rectangle(sheet, x + left, y + top + down - thick, across, thick, box_colour);
+    fill_rectangle(sheet, x + left, y + top, thick, down, box_colour);
+    fill_rectangle(sheet, x + left + across - thick, y + top, thick, down, box_colour);
+}
+
+/* Fill cell i. whole: thumb x thumb RGB pixels of the whole image, stretched to a square; NULL: it
+ * cannot be decoded. row: side x side pixels of the box, or NULL: crossed out. */
+static void sheet_show(struct show_sheet *sheet, uint32_t i, const uint8_t *whole,
+                       const uint8_t *row, const struct view_shown *shown)
+{
+    const uint32_t x = cell_x(sheet, i) + sheet->thumb + GAP, y = cell_y(sheet, i);
+
+    if (whole)
+        draw_whole(sheet, i, whole, shown);
+    for (uint32_t at = 0; row && at < sheet->side; at++)
+        memcpy(pixel_at(sheet, x, y + at), row + (size_t)at * sheet->side * PIXEL_BYTES,
+               (size_t)sheet->side * PIXEL_BYTES);
+    if (!row) {
+        for (uint32_t at = 0; at + LINE <= sheet->side; at++) {
+            fill_rectangle(sheet, x + at, y + at, LINE, LINE, cross_colour);
+            fill_rectangle(sheet, x + sheet->side - LINE - at, y + at, LINE, LINE, cross_colour);
+        }
+    }
+}
+
+/* Encode as PNG, for the caller to free. Returns 0 or -ENOMEM. */
+static int sheet_png(const struct show_sheet *sheet, char **png, size_t *bytes)
+{
+    png_image image = {.version = PNG_IMAGE_VERSION,
+                       .width = sheet->width,
+                       .height = sheet->height,
+                       .format = PNG_FORMAT_RGB};
+    struct text_stream stream;
+
+    if (text_stream_open(&stream))
+        return -ENOMEM;
+    const bool written = png_image_write_to_stdio(&image, stream.stream, 0, sheet->pixels, 0, NULL);
+    const int code = text_stream_take(&stream, png, bytes);
+    if (code || written)
+        return code;
+    free(*png);
+    *png = NULL;
+    return fail(ENOMEM, "libpng cannot write the picture: %s", image.message);
+}
 
 enum { BATCH_MAX = 1024, THUMB_OF_ONE = 448, TEXT_BYTES = 512 };
 
@@ -89,20 +211,6 @@ struct show {
 
 /* ---- which records ---- */
 
-static int take_record(struct show *show)
-{
-    uint64_t record;
-    int code = option_parse_count(show->settings->record, &record);
-
-    if (code)
-        return code;
-    if (record >= show->catalog->record_count)
-        return fail(EINVAL, "--record %" PRIu64 ": the data set has %" PRIu64 " records, from 0",
-                    record, show->catalog->record_count);
-    show->records[show->count++] = record;
-    return 0;
-}
-
 /* Follow the plan from the first draw of the batch. */
 static int follow(struct show *show, struct plan *plan, uint64_t *slots)
 {
@@ -154,8 +262,18 @@ static int choose_records(struct show *show)
     show->records = memory_array(settings->batch_size, sizeof *show->records);
     if (!show->records)
         return -ENOMEM;
-    if (settings->record)
-        return take_record(show);
+    if (settings->record) {
+        uint64_t record;
+        int code = option_parse_count(show->settings->record, &record);
+        if (code)
+            return code;
+        if (record >= show->catalog->record_count)
+            return fail(EINVAL,
+                        "--record %" PRIu64 ": the data set has %" PRIu64 " records, from 0",
+                        record, show->catalog->record_count);
+        show->records[show->count++] = record;
+        return 0;
+    }
     int code = shuffle_choose(settings->shuffle, show->catalog->compressed, &shuffle);
     if (code)
         return code;
@@ -181,30 +299,27 @@ static int choose_decoder(struct show *show)
     return 0;
 }
 
-/* The same decoder for the whole image, which also shows what is left of damaged ones. */
-static int open_whole(struct show *show)
-{
-    char text[TEXT_BYTES];
-    const uint32_t side = show->count == 1 ? THUMB_OF_ONE : show->decoder.traits.side;
-
-    int bytes =
-        snprintf(text, sizeof text, "%s%csize=%u,view=whole,damaged=decode", show->settings->decode,
-                 strchr(show->settings->decode, ':') ? ',' : ':', side);
-    if (bytes >= (int)sizeof text)
-        return fail(EINVAL, "--decode: text too long");
-    int code = plugin_choose("decoder", decoder_registry, text, &show->whole_choice);
-    if (code)
-        return code;
-    show->whole_is_open = true;
-    return decoder_open(&show->whole, &show->whole_choice);
-}
-
 static int open_decoders(struct show *show)
 {
     show->is_open = true;
     int code = decoder_open(&show->decoder, &show->choice);
-    if (code == 0)
-        code = open_whole(show);
+    if (code == 0) {
+        /* The same decoder for the whole image, which also shows what is left of damaged ones. */
+        char text[TEXT_BYTES];
+        const uint32_t side = show->count == 1 ? THUMB_OF_ONE : show->decoder.traits.side;
+        int bytes =
+            snprintf(text, sizeof text, "%s%csize=%u,view=whole,damaged=decode",
+                     show->settings->decode, strchr(show->settings->decode, ':') ? ',' : ':', side);
+        if (bytes >= (int)sizeof text)
+            code = fail(EINVAL, "--decode: text too long");
+        else {
+            code = plugin_choose("decoder", decoder_registry, text, &show->whole_choice);
+            if (code == 0) {
+                show->whole_is_open = true;
+                code = decoder_open(&show->whole, &show->whole_choice);
+            }
+        }
+    }
     if (code)
         return code;
     const size_t largest = show->catalog->record_bytes_max;
@@ -217,28 +332,25 @@ static int open_decoders(struct show *show)
     if (!show->cursor || !show->bytes || !show->scratch.bytes || !show->row || !show->whole_row ||
         !show->shown)
         return -ENOMEM;
-    return sheet_open(&show->sheet, show->count, show->whole.traits.side,
-                      show->decoder.traits.side);
+    /* Close in either case. */
+    const uint32_t count = show->count;
+    const uint32_t thumb = show->whole.traits.side;
+    const uint32_t side = show->decoder.traits.side;
+    show->sheet = (struct show_sheet){.thumb = thumb, .side = side, .count = count};
+    show->sheet.across = thumb + GAP + side + 2 * GAP;
+    show->sheet.columns = (uint32_t)ceil(sqrt(count / 2.0)); /* a cell is twice as wide as high */
+    show->sheet.rows = (count + show->sheet.columns - 1) / show->sheet.columns;
+    show->sheet.width = show->sheet.columns * show->sheet.across;
+    show->sheet.height = GAP + show->sheet.rows * (cell_height(&show->sheet) + GAP);
+    show->sheet.pixels = memory_array((size_t)show->sheet.width * show->sheet.height, PIXEL_BYTES);
+    if (!show->sheet.pixels)
+        return -ENOMEM;
+    memset(show->sheet.pixels, paper[0],
+           (size_t)show->sheet.width * show->sheet.height * PIXEL_BYTES);
+    return 0;
 }
 
 /* ---- each record ---- */
-
-static int read_record(struct show *show, struct shown_record *shown, struct sample *sample)
-{
-    const struct extent *extent = catalog_extent(show->catalog, shown->record);
-    const struct shard *shard = &show->catalog->shards[extent->shard];
-
-    shown->path = shard->path;
-    shown->offset = extent->offset;
-    shown->label = -1;
-    int code = cursor_read(show->cursor, shown->record, show->bytes);
-    if (code == 0)
-        code = format_parse(&show->format, shard, show->bytes, extent->bytes, FORMAT_ODD_LABELS,
-                            &show->scratch, sample);
-    if (code == 0)
-        shown->label = sample->label;
-    return code;
-}
 
 static void show_record(struct show *show, uint32_t i)
 {
@@ -247,7 +359,18 @@ static void show_record(struct show *show, uint32_t i)
     struct sample sample;
 
     *shown = (struct shown_record){.record = show->records[i]};
-    shown->code = read_record(show, shown, &sample);
+    const struct extent *extent = catalog_extent(show->catalog, shown->record);
+    const struct shard *shard = &show->catalog->shards[extent->shard];
+    shown->path = shard->path;
+    shown->offset = extent->offset;
+    shown->label = -1;
+    int code = cursor_read(show->cursor, shown->record, show->bytes);
+    if (code == 0)
+        code = format_parse(&show->format, shard, show->bytes, extent->bytes, FORMAT_ODD_LABELS,
+                            &show->scratch, &sample);
+    if (code == 0)
+        shown->label = sample.label;
+    shown->code = code;
     if (shown->code == 0) {
         const struct decode_source source = decode_source_of(&sample);
         const struct view view =
@@ -267,51 +390,29 @@ static void show_record(struct show *show, uint32_t i)
 
 /* ---- output ---- */
 
-static void print_record(const struct shown_record *shown)
+/* ---- the command ---- */
+
+static int show_all(struct show *show, const char *path)
 {
-    const struct view_box *box = &shown->view.box;
-
-    printf("record %" PRIu64 "  %s: offset %" PRIu64 "  label %" PRId32, shown->record,
-           escape_shown(shown->path), shown->offset, shown->label);
-    if (shown->code >= 0)
-        printf("  %u x %u  box %g,%g %g x %g%s", shown->view.width, shown->view.height, box->x,
-               box->y, box->width, box->height, box->mirror ? " mirrored" : "");
-    printf("%s%s\n", shown->code ? "  DAMAGED: " : "",
-           shown->code ? escape_shown(shown->reason) : "");
-}
-
-static json_t *record_json(const struct shown_record *shown)
-{
-    const struct view_box *box = &shown->view.box;
-    json_t *seen = shown->code < 0
-                       ? json_null()
-                       : json_pack("{s:o, s:o, s:o, s:o, s:b}", "x", json_number(box->x), "y",
-                                   json_number(box->y), "width", json_number(box->width), "height",
-                                   json_number(box->height), "mirror", (int)box->mirror);
-
-    return json_pack("{s:I, s:o, s:I, s:i, s:I, s:I, s:o, s:o}", "record",
-                     (json_int_t)shown->record, "shard", json_text(shown->path), "offset",
-                     (json_int_t)shown->offset, "label", (int)shown->label, "width",
-                     (json_int_t)shown->view.width, "height", (json_int_t)shown->view.height, "box",
-                     seen, "damaged", shown->code ? json_text(shown->reason) : json_null());
-}
-
-static json_t *show_json(const struct show *show)
-{
-    json_t *records = json_array();
-
-    for (uint32_t i = 0; i < show->count; i++)
-        json_array_append_new(records, record_json(&show->shown[i]));
-    return json_pack("{s:o, s:I, s:I, s:o, s:o}", "data", json_text(show->catalog->root), "epoch",
-                     (json_int_t)show->settings->epoch, "seed", (json_int_t)show->settings->seed,
-                     "decoder", json_text(show->settings->decode), "records", records);
-}
-
-static int write_outputs(const struct show *show)
-{
+    store_set_timeout(show->settings->io_timeout_ns);
+    const struct format_scan scan = {0};
+    int code = format_choose(show->settings->format, path, &show->format);
+    if (code == 0) {
+        code = format_catalog_kept(&show->format, path, &show->catalog);
+        if (code)
+            code = format_catalog(&show->format, path, false, &scan, &show->catalog);
+        if (code == 0)
+            format_say_remarks(show->catalog);
+    }
+    if (code == 0)
+        code = choose_records(show);
+    if (code == 0)
+        code = open_decoders(show);
+    for (uint32_t i = 0; code == 0 && i < show->count; i++)
+        show_record(show, i);
+    if (code)
+        return code;
     const struct show_settings *settings = show->settings;
-    int code = 0;
-
     if (settings->output) {
         char *png = NULL;
         size_t bytes = 0;
@@ -320,62 +421,46 @@ static int write_outputs(const struct show *show)
             code = report_write_file(settings->output, png, bytes);
         free(png);
     }
-    if (code == 0 && settings->json)
-        code = json_file_write(settings->json, show_json(show));
+    if (code == 0 && settings->json) {
+        json_t *records = json_array();
+        for (uint32_t i = 0; i < show->count; i++) {
+            const struct view_box *box = &show->shown[i].view.box;
+            json_t *seen =
+                show->shown[i].code < 0
+                    ? json_null()
+                    : json_pack("{s:o, s:o, s:o, s:o, s:b}", "x", json_number(box->x), "y",
+                                json_number(box->y), "width", json_number(box->width), "height",
+                                json_number(box->height), "mirror", (int)box->mirror);
+            json_array_append_new(
+                records,
+                json_pack("{s:I, s:o, s:I, s:i, s:I, s:I, s:o, s:o}", "record",
+                          (json_int_t)show->shown[i].record, "shard",
+                          json_text(show->shown[i].path), "offset",
+                          (json_int_t)show->shown[i].offset, "label", (int)show->shown[i].label,
+                          "width", (json_int_t)show->shown[i].view.width, "height",
+                          (json_int_t)show->shown[i].view.height, "box", seen, "damaged",
+                          show->shown[i].code ? json_text(show->shown[i].reason) : json_null()));
+        }
+        code = json_file_write(
+            settings->json,
+            json_pack("{s:o, s:I, s:I, s:o, s:o}", "data", json_text(show->catalog->root), "epoch",
+                      (json_int_t)show->settings->epoch, "seed", (json_int_t)show->settings->seed,
+                      "decoder", json_text(show->settings->decode), "records", records));
+    }
     if (code == 0 && !(settings->json && strcmp(settings->json, "-") == 0))
-        for (uint32_t i = 0; i < show->count; i++)
-            print_record(&show->shown[i]);
+        for (uint32_t i = 0; i < show->count; i++) {
+            const struct view_box *box = &show->shown[i].view.box;
+            printf("record %" PRIu64 "  %s: offset %" PRIu64 "  label %" PRId32,
+                   show->shown[i].record, escape_shown(show->shown[i].path), show->shown[i].offset,
+                   show->shown[i].label);
+            if (show->shown[i].code >= 0)
+                printf("  %u x %u  box %g,%g %g x %g%s", show->shown[i].view.width,
+                       show->shown[i].view.height, box->x, box->y, box->width, box->height,
+                       box->mirror ? " mirrored" : "");
+            printf("%s%s\n", show->shown[i].code ? "  DAMAGED: " : "",
+                   show->shown[i].code ? escape_shown(show->shown[i].reason) : "");
+        }
     return code;
-}
-
-/* ---- the command ---- */
-
-static int open_set(struct show *show, const char *path)
-{
-    const struct format_scan scan = {0};
-    int code = format_choose(show->settings->format, path, &show->format);
-
-    if (code)
-        return code;
-    code = format_catalog_kept(&show->format, path, &show->catalog);
-    if (code)
-        code = format_catalog(&show->format, path, false, &scan, &show->catalog);
-    if (code == 0)
-        format_say_remarks(show->catalog);
-    return code;
-}
-
-static int show_all(struct show *show, const char *path)
-{
-    store_set_timeout(show->settings->io_timeout_ns);
-    int code = open_set(show, path);
-    if (code == 0)
-        code = choose_records(show);
-    if (code == 0)
-        code = open_decoders(show);
-    for (uint32_t i = 0; code == 0 && i < show->count; i++)
-        show_record(show, i);
-    return code ? code : write_outputs(show);
-}
-
-static void show_close(struct show *show)
-{
-    sheet_close(&show->sheet);
-    free(show->shown);
-    free(show->records);
-    free(show->whole_row);
-    free(show->row);
-    free(show->scratch.bytes);
-    free(show->bytes);
-    cursor_destroy(show->cursor);
-    if (show->whole_is_open)
-        decoder_close(&show->whole);
-    if (show->is_open)
-        decoder_close(&show->decoder);
-    catalog_destroy(show->catalog);
-    plugin_release(&show->whole_choice);
-    plugin_release(&show->choice);
-    plugin_release(&show->format);
 }
 
 static int show_command(const struct invocation *invocation)
@@ -392,7 +477,23 @@ static int show_command(const struct invocation *invocation)
         code = show_all(&show, invocation->operands[0]);
     for (uint32_t i = 0; code == 0 && i < show.count; i++)
         damaged += show.shown[i].code != 0;
-    show_close(&show);
+    free(show.sheet.pixels);
+    show.sheet.pixels = NULL;
+    free(show.shown);
+    free(show.records);
+    free(show.whole_row);
+    free(show.row);
+    free(show.scratch.bytes);
+    free(show.bytes);
+    cursor_destroy(show.cursor);
+    if (show.whole_is_open)
+        decoder_close(&show.whole);
+    if (show.is_open)
+        decoder_close(&show.decoder);
+    catalog_destroy(show.catalog);
+    plugin_release(&show.whole_choice);
+    plugin_release(&show.choice);
+    plugin_release(&show.format);
     return code ? command_failed(invocation) : damaged ? COMMAND_FAILED : COMMAND_OK;
 }
 

@@ -101,7 +101,7 @@ static void add_step(const struct plan_view *view, const struct schedule_step *s
 
 /* Add up totals by phase; the last total is that of a batch: everything except what is done once.
  */
-static void add_up(const struct plan_view *view, struct total totals[SCHEDULE_PHASES + 1])
+static void add_up_steps(const struct plan_view *view, struct total totals[SCHEDULE_PHASES + 1])
 {
     memset(totals, 0, (SCHEDULE_PHASES + 1) * sizeof *totals);
     for (uint32_t i = 0; i < view->schedule.count; i++) {
@@ -198,9 +198,29 @@ struct widths {
 
 enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 71 };
 
-/* List the steps by phase, numbered in the order in which they run. */
-static void print_steps(const struct plan_view *view)
+/* Nothing is left after the last bucket. */
+static void print_left(bool is_known, double ns)
 {
+    if (is_known)
+        printf("%11.3f", ns * 1e-6);
+    else
+        print_time(0, 1e6);
+}
+
+static void print_plan(const struct plan_view *view)
+{
+    const struct graph_shape *shape = &view->request.graph->nodes[0].shape;
+
+    words_printf(stdout, "", 0, "%s, %s, %s, %s: batches of %u images of %u x %u",
+                 view->network->name, view->backend, view->precision,
+                 view->request.training ? "training" : "inference", view->request.batch_size,
+                 shape->width, shape->height);
+    if (*view->schedule.library)
+        words_printf(stdout, "", 0, "Engines of %s", view->schedule.library);
+    if (view->flops_per_s > 0)
+        words_printf(stdout, "", 0, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
+                     view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
+    /* List the steps by phase, numbered in the order in which they run. */
     struct widths widths = {4, 9, 6, 5, false};
     for (uint32_t i = 0; i < view->schedule.count; i++) {
         const struct schedule_step *step = &view->schedule.steps[i];
@@ -212,7 +232,6 @@ static void print_steps(const struct plan_view *view)
     widths.narrow = NUMBER_WIDTH + widths.node + widths.operation + widths.engine + widths.fused +
                         6 + FIGURES_WIDTH >
                     (int)terminal_width(STDOUT_FILENO);
-
     if (widths.narrow)
         printf("\n%5s  node: operation by engine\n%*s", "step", NUMBER_WIDTH, "");
     else
@@ -252,34 +271,8 @@ static void print_steps(const struct plan_view *view)
             putchar('\n');
         }
     }
-}
-
-/* Nothing is left after the last bucket. */
-static void print_left(bool is_known, double ns)
-{
-    if (is_known)
-        printf("%11.3f", ns * 1e-6);
-    else
-        print_time(0, 1e6);
-}
-
-static void print_plan(const struct plan_view *view)
-{
-    const struct graph_shape *shape = &view->request.graph->nodes[0].shape;
-
-    words_printf(stdout, "", 0, "%s, %s, %s, %s: batches of %u images of %u x %u",
-                 view->network->name, view->backend, view->precision,
-                 view->request.training ? "training" : "inference", view->request.batch_size,
-                 shape->width, shape->height);
-    if (*view->schedule.library)
-        words_printf(stdout, "", 0, "Engines of %s", view->schedule.library);
-    if (view->flops_per_s > 0) {
-        words_printf(stdout, "", 0, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
-                     view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
-    }
-    print_steps(view);
     struct total totals[SCHEDULE_PHASES + 1];
-    add_up(view, totals);
+    add_up_steps(view, totals);
     printf("\n  %-8s%5s%9s%9s%10s%8s\n", "", "", "read", "write", "workspace", "");
     printf("  %-8s%5s%9s%9s%10s%8s%11s%11s%7s\n", "", "steps", "MiB", "MiB", "MiB", "GFLOP",
            "predict ms", "measure ms", "roof");
@@ -340,8 +333,8 @@ static json_t *json_left(bool is_known, double ns)
 /* ---- the command ---- */
 
 /* Check everything that the user may have specified wrongly. */
-static int choose(const struct invocation *invocation, struct plugin_choice *backend,
-                  struct plan_view *view)
+static int check_choices(const struct invocation *invocation, struct plugin_choice *backend,
+                         struct plan_view *view)
 {
     const struct plan_settings *settings = invocation->settings;
     const bool int8 = settings->precision && strcmp(settings->precision, "int8") == 0;
@@ -407,7 +400,7 @@ static int make_plan(const struct plan_settings *settings, const struct plugin_c
             json_array_append_new(steps, json_step(view, &view->schedule.steps[i]));
         struct total totals[SCHEDULE_PHASES + 1];
         json_t *rows = json_object();
-        add_up(view, totals);
+        add_up_steps(view, totals);
         for (int i = 0; i <= SCHEDULE_PHASES; i++) {
             const struct total *row = &totals[i];
             if (row->steps)
@@ -459,7 +452,7 @@ static int plan_run(const struct invocation *invocation)
     struct plan_view view = {0};
     int status;
 
-    if (choose(invocation, &backend, &view)) {
+    if (check_choices(invocation, &backend, &view)) {
         status = command_misused(invocation);
     } else {
         const uint64_t side = settings->side ? settings->side : view.network->side;

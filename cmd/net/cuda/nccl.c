@@ -27,7 +27,8 @@ struct transport_nccl_state {
 
 extern const struct transport_ops iobench_transport_nccl;
 
-static int check(const struct transport_nccl_state *nccl, ncclResult_t status, const char *what)
+static int check_nccl(const struct transport_nccl_state *nccl, ncclResult_t status,
+                      const char *what)
 {
     if (status == ncclSuccess || status == ncclInProgress)
         return 0;
@@ -37,7 +38,7 @@ static int check(const struct transport_nccl_state *nccl, ncclResult_t status, c
 }
 
 /* The first rank makes the identity of the group. */
-static int join(struct transport_nccl_state *nccl)
+static int join_group(struct transport_nccl_state *nccl)
 {
     struct ranks *ranks = nccl->arena.config.ranks;
     ncclConfig_t usual = NCCL_CONFIG_INITIALIZER;
@@ -45,15 +46,15 @@ static int join(struct transport_nccl_state *nccl)
     int code = 0;
 
     if (ranks->place.rank == 0)
-        code = check(nccl, ncclGetUniqueId(&id), "make an identity");
+        code = check_nccl(nccl, ncclGetUniqueId(&id), "make an identity");
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
         code = ranks_broadcast(ranks, &id, sizeof id);
     if (code == 0)
-        code = check(nccl,
-                     ncclCommInitRankConfig(&nccl->ranks, (int)ranks->place.ranks, id,
-                                            (int)ranks->place.rank, &usual),
-                     "join the other ranks");
+        code = check_nccl(nccl,
+                          ncclCommInitRankConfig(&nccl->ranks, (int)ranks->place.ranks, id,
+                                                 (int)ranks->place.rank, &usual),
+                          "join the other ranks");
     return code;
 }
 
@@ -64,7 +65,7 @@ static int transport_nccl_open(void *state, const void *settings,
     const int code =
         ranks_meet(config->ranks, gpu_arena_open(&nccl->arena, settings, config), NULL);
 
-    return code ? code : join(nccl);
+    return code ? code : join_group(nccl);
 }
 
 static void transport_nccl_close(void *state, bool failed)
@@ -88,8 +89,8 @@ static void transport_nccl_describe(void *state, char *text, size_t bytes)
              version % 100, nccl->arena.runtime.device, nccl->arena.runtime.name);
 }
 
-static int add(struct transport_nccl_state *nccl, const struct transport_message *message,
-               bool sends)
+static int add_message(struct transport_nccl_state *nccl, const struct transport_message *message,
+                       bool sends)
 {
     if (nccl->count == REQUESTS)
         return fail(EBUSY, "transport nccl: too many messages in flight");
@@ -102,12 +103,12 @@ static int add(struct transport_nccl_state *nccl, const struct transport_message
 
 static int transport_nccl_send(void *state, const struct transport_message *message)
 {
-    return add(state, message, true);
+    return add_message(state, message, true);
 }
 
 static int transport_nccl_receive(void *state, const struct transport_message *message)
 {
-    return add(state, message, false);
+    return add_message(state, message, false);
 }
 
 static int start_requests(struct transport_nccl_state *nccl)
@@ -124,7 +125,7 @@ static int start_requests(struct transport_nccl_state *nccl)
                      : ncclRecv(data, request->bytes, ncclUint8, peer, nccl->ranks, stream);
     }
     const ncclResult_t ended = ncclGroupEnd();
-    const int code = check(nccl, status == ncclSuccess ? ended : status, "start messages");
+    const int code = check_nccl(nccl, status == ncclSuccess ? ended : status, "start messages");
     nccl->count = 0;
     return code ? code : gpu_arena_start(&nccl->arena);
 }
@@ -176,7 +177,7 @@ static int transport_nccl_collective(void *state, enum collective kind, uint64_t
     case COLLECTIVES:
         break;
     }
-    const int code = check(nccl, status, "start a collective");
+    const int code = check_nccl(nccl, status, "start a collective");
     return code ? code : gpu_arena_start(&nccl->arena);
 }
 
@@ -196,8 +197,8 @@ static int transport_nccl_test(void *state, bool *done)
         return start_requests(nccl);
     }
     if (code == 0 && !*done)
-        code = check(nccl, ncclCommGetAsyncError(nccl->ranks, &status), "ask for errors");
-    return code ? code : check(nccl, status, "transfer");
+        code = check_nccl(nccl, ncclCommGetAsyncError(nccl->ranks, &status), "ask for errors");
+    return code ? code : check_nccl(nccl, status, "transfer");
 }
 
 const struct transport_ops iobench_transport_nccl = {

@@ -24,7 +24,7 @@ struct transport_mpi_state {
     int first, count; /* those before first are done */
 };
 
-static int check(int status, const char *what)
+static int check_mpi(int status, const char *what)
 {
     return mpi_check(status, "transport mpi", what);
 }
@@ -40,9 +40,9 @@ static int transport_mpi_open(void *state, const void *settings,
     mpi->ranks = MPI_COMM_NULL;
     if (MPI_Initialized(&is_running) != MPI_SUCCESS || !is_running)
         return fail(ENODEV, "transport mpi: this process was not started by mpirun or srun");
-    int code = check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
+    int code = check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
     if (code == 0)
-        code = check(MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN), "join");
+        code = check_mpi(MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN), "join");
     return code;
 }
 
@@ -64,7 +64,7 @@ static void transport_mpi_describe(void *state, char *text, size_t bytes)
 }
 
 /* MPI counts in int. */
-static int begin(struct transport_mpi_state *mpi, uint64_t bytes)
+static int begin_message(struct transport_mpi_state *mpi, uint64_t bytes)
 {
     if (bytes > INT_MAX)
         return fail(E2BIG, "transport mpi: a message of %llu bytes is too long",
@@ -77,23 +77,25 @@ static int begin(struct transport_mpi_state *mpi, uint64_t bytes)
 static int transport_mpi_send(void *state, const struct transport_message *message)
 {
     struct transport_mpi_state *mpi = state;
-    int code = begin(mpi, message->bytes);
+    int code = begin_message(mpi, message->bytes);
 
     return code ? code
-                : check(MPI_Isend(mpi->config.arena + message->from, (int)message->bytes, MPI_BYTE,
-                                  (int)message->peer, 0, mpi->ranks, &mpi->requests[mpi->count++]),
-                        "send");
+                : check_mpi(MPI_Isend(mpi->config.arena + message->from, (int)message->bytes,
+                                      MPI_BYTE, (int)message->peer, 0, mpi->ranks,
+                                      &mpi->requests[mpi->count++]),
+                            "send");
 }
 
 static int transport_mpi_receive(void *state, const struct transport_message *message)
 {
     struct transport_mpi_state *mpi = state;
-    int code = begin(mpi, message->bytes);
+    int code = begin_message(mpi, message->bytes);
 
     return code ? code
-                : check(MPI_Irecv(mpi->config.arena + message->to, (int)message->bytes, MPI_BYTE,
-                                  (int)message->peer, 0, mpi->ranks, &mpi->requests[mpi->count++]),
-                        "receive");
+                : check_mpi(MPI_Irecv(mpi->config.arena + message->to, (int)message->bytes,
+                                      MPI_BYTE, (int)message->peer, 0, mpi->ranks,
+                                      &mpi->requests[mpi->count++]),
+                            "receive");
 }
 
 static int transport_mpi_collective(void *state, enum collective kind, uint64_t out_at,
@@ -104,7 +106,7 @@ static int transport_mpi_collective(void *state, enum collective kind, uint64_t 
     unsigned char *out = mpi->config.arena + out_at, *in = mpi->config.arena + in_at;
     const uint32_t rank = mpi->config.ranks->place.rank;
     const int part = (int)each, floats = (int)(bytes / sizeof(float));
-    int code = begin(mpi, bytes), status = MPI_SUCCESS;
+    int code = begin_message(mpi, bytes), status = MPI_SUCCESS;
 
     if (code)
         return code;
@@ -130,7 +132,7 @@ static int transport_mpi_collective(void *state, enum collective kind, uint64_t 
     case COLLECTIVES:
         break;
     }
-    return check(status, "start a collective");
+    return check_mpi(status, "start a collective");
 }
 
 /* One by one: to test all of them costs as much as a small message, and each test moves all. */
@@ -140,7 +142,8 @@ static int transport_mpi_test(void *state, bool *done)
     int is_done = 1, code = 0;
 
     while (mpi->first < mpi->count && code == 0 && is_done) {
-        code = check(MPI_Test(&mpi->requests[mpi->first], &is_done, MPI_STATUS_IGNORE), "transfer");
+        code = check_mpi(MPI_Test(&mpi->requests[mpi->first], &is_done, MPI_STATUS_IGNORE),
+                         "transfer");
         mpi->first += is_done;
     }
     *done = mpi->first == mpi->count;

@@ -151,66 +151,6 @@ static bool try_device(struct verbs_device *device, struct ibv_device *found, ui
     return false;
 }
 
-static int verbs_device_open(struct verbs_device *device, const struct verbs_settings *settings,
-                             uint32_t local_rank)
-{
-    struct ibv_device **list = ibv_get_device_list(NULL);
-    char wanted[IBV_SYSFS_NAME_MAX] = "";
-    int error = ENODEV;
-    if (settings->device)
-        name_in_turn(settings->device, local_rank, wanted);
-    for (int i = 0; list && list[i] && !device->context; i++)
-        if (!wanted[0] || strcmp(ibv_get_device_name(list[i]), wanted) == 0)
-            if (!try_device(device, list[i], settings->port))
-                error = errno;
-    if (list)
-        ibv_free_device_list(list);
-    int code =
-        device->context
-            ? 0
-            : fail(error, "transport verbs: %s%s: %s; iobench doctor lists devices and ports",
-                   wanted[0] ? "device " : "no device", wanted,
-                   error == ENETDOWN ? "no active port" : fail_errno_text(error));
-
-    if (code == 0 && verbs_device_is_ethernet(device)) {
-        /* As iobench doctor recommends, or as the user wants. */
-        int best = GID_NONE;
-        char *end = NULL;
-        const unsigned long index = settings->gid ? strtoul(settings->gid, &end, 10) : 0;
-        if (settings->gid && (*end || end == settings->gid))
-            code = fail(EINVAL, "transport verbs: gid=%s: expected an index", settings->gid);
-        else {
-            for (int i = 0; i < device->port.gid_tbl_len; i++) {
-                struct ibv_gid_entry entry;
-                struct in6_addr gid;
-                if ((settings->gid && (unsigned long)i != index) ||
-                    ibv_query_gid_ex(device->context, device->number, (uint32_t)i, &entry, 0))
-                    continue;
-                memcpy(&gid, entry.gid.raw, sizeof gid);
-                const int rank = gid_rank(&gid, entry.gid_type == IBV_GID_TYPE_ROCE_V2);
-                if (rank > best) {
-                    best = rank;
-                    device->gid = entry;
-                }
-            }
-            code = best > GID_NONE
-                       ? 0
-                       : fail(ENODEV,
-                              "transport verbs: %s port %u has no GID%s%s: give its network "
-                              "interface an "
-                              "IP address",
-                              ibv_get_device_name(device->context->device), device->number,
-                              settings->gid ? " " : "", settings->gid ? settings->gid : "");
-        }
-    }
-    if (code)
-        return code;
-    device->domain = ibv_alloc_pd(device->context);
-    return device->domain
-               ? 0
-               : fail(errno, "transport verbs: no protection domain: %s", fail_errno_text(errno));
-}
-
 /* name: of the memory, for the reason. */
 static int verbs_device_register(struct verbs_device *device, void *memory, uint64_t bytes,
                                  const char *name, struct ibv_mr **registered)
@@ -247,7 +187,7 @@ static uint64_t work_of(enum verbs_work work, uint32_t peer, uint32_t number)
     return (uint64_t)work << 56 | (uint64_t)peer << 24 | number;
 }
 
-static struct ibv_sge place_of(const struct verbs_state *verbs, uint64_t at, uint64_t bytes)
+static struct ibv_sge sge_of(const struct verbs_state *verbs, uint64_t at, uint64_t bytes)
 {
     return (struct ibv_sge){.addr = (uint64_t)(uintptr_t)(verbs->config.arena + at),
                             .length = (uint32_t)bytes,
@@ -378,7 +318,7 @@ static int move_on(struct verbs_state *verbs, uint32_t number)
                                                      [VERBS_READ] = IBV_WR_RDMA_READ,
                                                      [VERBS_SEND] = IBV_WR_SEND};
         const uint64_t bytes = part_of(verbs, transfer->bytes);
-        struct ibv_sge place = place_of(verbs, transfer->own, bytes);
+        struct ibv_sge place = sge_of(verbs, transfer->own, bytes);
         struct ibv_send_wr request = {
             .wr_id = work_of(WORK_ACTIVE, number, 0),
             .sg_list = &place,
@@ -423,7 +363,7 @@ static int begin_passive(struct verbs_state *verbs, const struct transport_messa
 
     while (left > 0 && code == 0) {
         const uint64_t bytes = part_of(verbs, left);
-        struct ibv_sge place = place_of(verbs, at, bytes);
+        struct ibv_sge place = sge_of(verbs, at, bytes);
         if (verbs->settings.op != VERBS_READ)
             code = post_receive(verbs, message->peer, pair_of(verbs, peer->passive),
                                 work_of(WORK_PASSIVE, message->peer, 0),
@@ -449,7 +389,7 @@ static int transport_verbs_send(void *state, const struct transport_message *mes
 
     if (is_small(verbs, message->bytes)) {
         struct verbs_peer *peer = &verbs->peers[message->peer];
-        struct ibv_sge place = place_of(verbs, message->from, message->bytes);
+        struct ibv_sge place = sge_of(verbs, message->from, message->bytes);
         const bool is_inline = message->bytes <= verbs->inline_bytes;
         /* The rest of the queue is for notices, and for those that are waited for. */
         const bool is_waited = !is_inline || peer->small_sends >= VERBS_SMALL_SENDS / 2;
@@ -856,8 +796,67 @@ static int open_own(struct verbs_state *verbs)
     verbs->due = memory_array(place->ranks, sizeof *verbs->due);
     verbs->slots = memory_pages(slot_bytes);
     int code = verbs->peers && verbs->due && verbs->slots ? 0 : -ENOMEM;
-    if (code == 0)
-        code = verbs_device_open(&verbs->device, &verbs->settings, place->local_rank);
+    if (code == 0) {
+        const uint32_t local_rank = place->local_rank;
+        struct ibv_device **list = ibv_get_device_list(NULL);
+        char wanted[IBV_SYSFS_NAME_MAX] = "";
+        int error = ENODEV;
+        if (verbs->settings.device)
+            name_in_turn(verbs->settings.device, local_rank, wanted);
+        for (int i = 0; list && list[i] && !verbs->device.context; i++)
+            if (!wanted[0] || strcmp(ibv_get_device_name(list[i]), wanted) == 0)
+                if (!try_device(&verbs->device, list[i], verbs->settings.port))
+                    error = errno;
+        if (list)
+            ibv_free_device_list(list);
+        code =
+            verbs->device.context
+                ? 0
+                : fail(error, "transport verbs: %s%s: %s; iobench doctor lists devices and ports",
+                       wanted[0] ? "device " : "no device", wanted,
+                       error == ENETDOWN ? "no active port" : fail_errno_text(error));
+        if (code == 0 && verbs_device_is_ethernet(&verbs->device)) {
+            /* As iobench doctor recommends, or as the user wants. */
+            int best = GID_NONE;
+            char *end = NULL;
+            const unsigned long index =
+                verbs->settings.gid ? strtoul(verbs->settings.gid, &end, 10) : 0;
+            if (verbs->settings.gid && (*end || end == verbs->settings.gid))
+                code =
+                    fail(EINVAL, "transport verbs: gid=%s: expected an index", verbs->settings.gid);
+            else {
+                for (int i = 0; i < verbs->device.port.gid_tbl_len; i++) {
+                    struct ibv_gid_entry entry;
+                    struct in6_addr gid;
+                    if ((verbs->settings.gid && (unsigned long)i != index) ||
+                        ibv_query_gid_ex(verbs->device.context, verbs->device.number, (uint32_t)i,
+                                         &entry, 0))
+                        continue;
+                    memcpy(&gid, entry.gid.raw, sizeof gid);
+                    const int rank = gid_rank(&gid, entry.gid_type == IBV_GID_TYPE_ROCE_V2);
+                    if (rank > best) {
+                        best = rank;
+                        verbs->device.gid = entry;
+                    }
+                }
+                code = best > GID_NONE
+                           ? 0
+                           : fail(ENODEV,
+                                  "transport verbs: %s port %u has no GID%s%s: give its network "
+                                  "interface an "
+                                  "IP address",
+                                  ibv_get_device_name(verbs->device.context->device),
+                                  verbs->device.number, verbs->settings.gid ? " " : "",
+                                  verbs->settings.gid ? verbs->settings.gid : "");
+            }
+        }
+        if (code == 0) {
+            verbs->device.domain = ibv_alloc_pd(verbs->device.context);
+            code = verbs->device.domain ? 0
+                                        : fail(errno, "transport verbs: no protection domain: %s",
+                                               fail_errno_text(errno));
+        }
+    }
     if (code == 0)
         code = verbs_device_register(&verbs->device, verbs->config.arena, verbs->config.bytes,
                                      "messages", &verbs->device.arena);

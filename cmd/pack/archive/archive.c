@@ -182,17 +182,10 @@ static la_ssize_t read_outer(struct archive *inner, void *context, const void **
     return archive_read_data(walk->outer, walk->block, sizeof walk->block);
 }
 
-static const char *base_of(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-
-    return slash ? slash + 1 : name;
-}
-
 static int open_inner(struct archive_walk *walk, const char *name)
 {
     free(walk->inner_name);
-    const char *base = base_of(name);
+    const char *base = file_name(name);
     walk->inner_name = strndup(base, strlen(base) - 4);
     walk->inner = new_archive();
     if (!walk->inner || !walk->inner_name)
@@ -204,7 +197,7 @@ static int open_inner(struct archive_walk *walk, const char *name)
 
 static bool is_image(const char *name)
 {
-    return base_of(name)[0] != '.' && image_name_is_read(name);
+    return file_name(name)[0] != '.' && image_name_is_read(name);
 }
 
 /* Advance to the next regular file. Returns 1, 0 at the end, or a negative errno. */
@@ -336,7 +329,7 @@ static int add_image(struct archive_source *source, const char *name)
     if (memory_room(&source->images, source->image_count, sizeof *source->images, "images"))
         return -ENOMEM;
     /* Find the class of an image by its folder. */
-    const char *base = base_of(name), *folder = base;
+    const char *base = file_name(name), *folder = base;
     int class;
     if (base == name)
         class = -1;
@@ -415,7 +408,7 @@ static int list_files(struct archive_source *source, struct archive_walk *walk,
     for (uint64_t files = 0; files < most && (code = walk_next(walk)) > 0; files++) {
         const char *extension = tar_members_split(walk->name, &key_bytes);
         /* A new key begins a new sample: the name up to the first dot of its last component. */
-        const char *base = base_of(walk->name);
+        const char *base = file_name(walk->name);
         size_t length = (size_t)(base - walk->name) + strcspn(base, ".");
         if (listing->key && strncmp(listing->key, walk->name, length) == 0 && !listing->key[length])
             code = 0;
@@ -492,8 +485,8 @@ static int number_classes(struct archive_source *source)
 }
 
 /* After the first pass: settle which images are samples, and their labels. */
-static int settle(struct archive_source *source, struct archive_listing *listing, bool has_keys,
-                  const struct archive_walk *walk)
+static int settle_samples(struct archive_source *source, struct archive_listing *listing,
+                          bool has_keys, const struct archive_walk *walk)
 {
     static const struct archive_loss none = {0};
     const struct {
@@ -549,7 +542,7 @@ static int archive_open(void *state, const void *settings, const char *path,
     code = list_files(source, walk, &listing, UINT64_MAX);
     const bool has_keys = listing.labelled || source->classes.count == 0;
     if (code == 0)
-        code = settle(source, &listing, has_keys, walk);
+        code = settle_samples(source, &listing, has_keys, walk);
     walk_close(walk);
     listing_release(&listing);
     traits->in_order = true;
