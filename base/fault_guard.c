@@ -20,27 +20,24 @@ static _Atomic uintptr_t lost_pages[PAGES_MOST];
 static _Atomic uint64_t lost_count;
 static _Thread_local volatile sig_atomic_t guarded, lost;
 
-/* Record the page before it becomes zeros, so that a reader of the zeros finds the record. */
-static bool replace_page(uintptr_t page)
-{
-    const uint64_t index = atomic_fetch_add(&lost_count, 1);
-
-    if (index < PAGES_MOST)
-        atomic_store(&lost_pages[index], page);
-    return mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
-                0) == (void *)page;
-}
-
 /* Async-signal-safe calls only; mmap() is a bare system call. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     const int before = errno;
 
-    if (guarded && info->si_code == BUS_ADRERR &&
-        replace_page((uintptr_t)info->si_addr & ~(page_bytes - 1))) {
-        lost = 1;
-        errno = before;
-        return;
+    if (guarded && info->si_code == BUS_ADRERR) {
+        /* Record the page before it becomes zeros, so that a reader of the zeros finds the record.
+         */
+        const uintptr_t page = (uintptr_t)info->si_addr & ~(page_bytes - 1);
+        const uint64_t index = atomic_fetch_add(&lost_count, 1);
+        if (index < PAGES_MOST)
+            atomic_store(&lost_pages[index], page);
+        if (mmap((void *)page, page_bytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                 0) == (void *)page) {
+            lost = 1;
+            errno = before;
+            return;
+        }
     }
     if (former.sa_flags & SA_SIGINFO)
         former.sa_sigaction(number, info, context);

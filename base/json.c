@@ -81,36 +81,29 @@ json_t *json_number(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* jansson leaves DEL, a control character, as it is. It can only be in a string. */
-static char *escape_delete(char *text)
-{
-    size_t count = 0, used = 0;
-
-    for (const char *at = text; (at = strchr(at, 0x7f)); at++)
-        count++;
-    if (!count)
-        return text;
-    char *escaped = allocate(strlen(text) + 5 * count + 1);
-    for (const char *at = text; escaped && *at; at++) {
-        if (*at == 0x7f) {
-            memcpy(escaped + used, "\\u007f", 6);
-            used += 6;
-        } else {
-            escaped[used++] = *at;
-        }
-    }
-    if (escaped)
-        escaped[used] = '\0';
-    free(text);
-    return escaped;
-}
-
 char *json_to_text(const json_t *value, size_t flags)
 {
     char *text = json_dumps(value, flags | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    size_t count = 0, used = 0;
 
-    if (text)
-        text = escape_delete(text);
+    /* jansson leaves DEL, a control character, as it is. It can only be in a string. */
+    for (const char *at = text; text && (at = strchr(at, 0x7f)); at++)
+        count++;
+    char *escaped = count ? allocate(strlen(text) + 5 * count + 1) : NULL;
+    if (count) {
+        for (const char *at = text; escaped && *at; at++) {
+            if (*at == 0x7f) {
+                memcpy(escaped + used, "\\u007f", 6);
+                used += 6;
+            } else {
+                escaped[used++] = *at;
+            }
+        }
+        if (escaped)
+            escaped[used] = '\0';
+        free(text);
+        text = escaped;
+    }
     if (json_check() == 0 && text)
         return text;
     free(text);

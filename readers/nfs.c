@@ -313,20 +313,6 @@ static void open_queued(struct connection *connection)
     }
 }
 
-static void open_file(struct connection *connection, struct handle *handle, struct nfs_read *read)
-{
-    struct opening *opening = opening_of(connection, handle);
-
-    *opening = (struct opening){.connection = connection, .handle = handle};
-    join_list(&opening->reads, read);
-    handles_acquire(&connection->handles, handle->shard); /* until it is open */
-    handle->opening = true;
-    *(connection->first_queued ? &connection->last_queued->next : &connection->first_queued) =
-        opening;
-    connection->last_queued = opening;
-    open_queued(connection);
-}
-
 /* ---- reads ---- */
 
 static void on_read(int status, struct nfs_context *context, void *body, void *private)
@@ -380,11 +366,21 @@ static void start_read(struct nfs_read *read)
         }
     }
     set_state(read, READ_OPENING);
-    if (!read->handle->opened) {
-        if (read->handle->opening)
-            join_list(&opening_of(connection, read->handle)->reads, read);
-        else
-            open_file(connection, read->handle, read);
+    struct handle *handle = read->handle;
+    if (!handle->opened) {
+        struct opening *opening = opening_of(connection, handle);
+        if (handle->opening) {
+            join_list(&opening->reads, read);
+            return;
+        }
+        *opening = (struct opening){.connection = connection, .handle = handle};
+        join_list(&opening->reads, read);
+        handles_acquire(&connection->handles, handle->shard); /* until it is open */
+        handle->opening = true;
+        *(connection->first_queued ? &connection->last_queued->next : &connection->first_queued) =
+            opening;
+        connection->last_queued = opening;
+        open_queued(connection);
         return;
     }
     set_state(read, READ_SENT);
@@ -574,20 +570,6 @@ static int nfs_reader_submit(void *state, struct read_request *request)
     return 0;
 }
 
-static void look_for_late(struct nfs_state *nfs, uint64_t now_ns)
-{
-    uint64_t timeout_ns = nfs->config->timeout_ns;
-
-    if (!timeout_ns || now_ns < nfs->look_ns)
-        return;
-    nfs->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
-    for (uint32_t i = 0; i < nfs->config->depth; i++) {
-        struct nfs_read *read = &nfs->reads[i];
-        if (read->request && now_ns - read->submit_ns > timeout_ns)
-            finish_read(read, -ETIMEDOUT);
-    }
-}
-
 static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct nfs_state *nfs = state;
@@ -599,7 +581,13 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
         const bool asked = waker_was_asked(&nfs->waker);
         serve(nfs, nfs->finished_count || asked ? 0 : left_ns);
         now_ns = clock_now_ns();
-        look_for_late(nfs, now_ns);
+        const uint64_t timeout_ns = nfs->config->timeout_ns;
+        const bool looks = timeout_ns && now_ns >= nfs->look_ns;
+        if (looks)
+            nfs->look_ns = now_ns + timeout_ns / LOOKS_PER_TIMEOUT + 1;
+        for (uint32_t i = 0; looks && i < nfs->config->depth; i++)
+            if (nfs->reads[i].request && now_ns - nfs->reads[i].submit_ns > timeout_ns)
+                finish_read(&nfs->reads[i], -ETIMEDOUT);
         if (nfs->finished_count > 0 || now_ns >= until_ns || asked || waker_was_asked(&nfs->waker))
             break;
     }

@@ -346,43 +346,40 @@ static uint64_t heap_pop(struct stream *stream)
     return position;
 }
 
-/* A part of n records may fall up to (U(0.75, 1.25) x block - n) / 2 to either side, within the
- * stream; a part larger than its block stays in place. */
-static void enter_part(struct displaced_state *displaced, struct stream *stream)
+static uint64_t stream_next(struct displaced_state *displaced, struct stream *stream)
 {
     const uint64_t low = displaced->block_records * 3 / 4;
     const uint64_t high = displaced->block_records * 5 / 4;
-
-    sequence_bounds(&displaced->sequence, stream->thrown, &stream->part_begin, &stream->part_end);
-    if (stream->part_end > stream->end)
-        stream->part_end = stream->end;
-    const uint64_t records = stream->part_end - stream->part_begin;
-    const uint64_t size = low + random_below(&stream->random, high - low);
-    const uint64_t cutoff = size > records ? (size - records) << (FRACTION_BITS - 1) : 0;
-    const uint64_t before = (stream->part_begin - stream->begin) << FRACTION_BITS;
-    const uint64_t after = (stream->end - stream->part_end) << FRACTION_BITS;
-    const uint64_t back = cutoff < before ? cutoff : before;
-    stream->low = -(int64_t)back;
-    stream->width = back + (cutoff < after ? cutoff : after);
-    stream->permutation = permutation_start(
-        random_hash(displaced->seed, stream->part_begin, stream->part_end), records);
-}
-
-static uint64_t stream_next(struct displaced_state *displaced, struct stream *stream)
-{
     const int64_t reach = (int64_t)displaced->block_records * 5 << (FRACTION_BITS - 3);
 
     while (stream->thrown < stream->end) {
         const int64_t here = (int64_t)((stream->thrown - stream->begin) << FRACTION_BITS);
         if (stream->count && stream->heap[0].where < here - reach)
             break;
-        if (stream->thrown >= stream->part_end)
-            enter_part(displaced, stream);
+        if (stream->thrown >= stream->part_end) {
+            /* A part of n records may fall up to (U(0.75, 1.25) x block - n) / 2 to either side,
+             * within the stream; a part larger than its block stays in place. */
+            sequence_bounds(&displaced->sequence, stream->thrown, &stream->part_begin,
+                            &stream->part_end);
+            if (stream->part_end > stream->end)
+                stream->part_end = stream->end;
+            const uint64_t records = stream->part_end - stream->part_begin;
+            const uint64_t size = low + random_below(&stream->random, high - low);
+            const uint64_t cutoff = size > records ? (size - records) << (FRACTION_BITS - 1) : 0;
+            const uint64_t before = (stream->part_begin - stream->begin) << FRACTION_BITS;
+            const uint64_t after = (stream->end - stream->part_end) << FRACTION_BITS;
+            const uint64_t back = cutoff < before ? cutoff : before;
+            stream->low = -(int64_t)back;
+            stream->width = back + (cutoff < after ? cutoff : after);
+            stream->permutation = permutation_start(
+                random_hash(displaced->seed, stream->part_begin, stream->part_end), records);
+        }
         struct fallen fallen = {.where = here + stream->low};
         if (stream->width)
             fallen.where += (int64_t)random_below(&stream->random, stream->width);
         fallen.position = stream->part_begin +
                           permutation_at(&stream->permutation, stream->thrown - stream->part_begin);
+        assert(stream->count < displaced->heap_capacity);
         heap_push(stream, fallen);
         stream->thrown++;
     }
