@@ -290,9 +290,10 @@ static double y_of(const struct svg_frame *frame, double value)
     return frame->top + (1 - share_of(&frame->y, value)) * frame->height;
 }
 
+/* Values that no storage, clock or memory has would leave nothing else to see. */
 static void cover(struct svg_axis *axis, double value)
 {
-    if (!isfinite(value) || (axis->scale != SVG_LINEAR && !(value > 0)))
+    if (!(fabs(value) < 1e30) || (axis->scale != SVG_LINEAR && !(value > 1e-30)))
         return;
     axis->from = fmin(axis->from, value); /* of NAN and a number, fmin() is the number */
     axis->to = fmax(axis->to, value);
@@ -339,15 +340,16 @@ static void fit_axes(const struct svg_panel *panel, struct svg_frame *frame)
     struct svg_axis *const both[] = {x, y};
     for (size_t i = 0; i < 2; i++) {
         struct svg_axis *axis = both[i];
-        if (!isfinite(axis->from) || !isfinite(axis->to))
-            axis->from = axis->scale == SVG_LINEAR ? 0 : 1, axis->to = 1;
-        if (axis->scale != SVG_LINEAR && axis == y) {
+        const bool is_linear = axis->scale == SVG_LINEAR;
+        axis->from = isfinite(axis->from) ? axis->from : is_linear ? 0 : 1;
+        axis->to = isfinite(axis->to) ? axis->to : axis->from;
+        if (!is_linear && axis == y) {
             axis->from = round_log(axis->scale, axis->from, false);
             axis->to = round_log(axis->scale, axis->to, true);
         }
-        if (!(axis->to > axis->from))
-            axis->to = axis->scale == SVG_LINEAR ? axis->from + 1 : axis->from * 2;
-        if (axis->scale == SVG_LINEAR && axis == y) {
+        if (!(axis->to - axis->from > fmax(fabs(axis->from) * 1e-6, 1e-30)))
+            axis->to = is_linear ? axis->from + fmax(1, fabs(axis->from) * 1e-3) : axis->from * 2;
+        if (is_linear && axis == y) {
             const double step = svg_step(axis->to - axis->from, 6);
             axis->from = floor(axis->from / step + 1e-9) * step;
             axis->to = ceil(axis->to / step - 1e-9) * step;
@@ -507,7 +509,7 @@ static void write_axes(FILE *stream, const struct svg_panel *panel, const struct
     for (unsigned i = 0; i < count; i++) {
         const double value = panel->tick_count ? panel->ticks[i].at : at[i], x = x_of(frame, value);
         char turn[96] = " text-anchor=\"middle\"";
-        if (panel->tick_count && (value < frame->x.from || value > frame->x.to))
+        if (!isfinite(x) || value < frame->x.from || value > frame->x.to)
             continue;
         tick_text(&frame->x, value, text);
         if (are_slanted(panel, frame->width))
@@ -640,6 +642,8 @@ static void write_panel(FILE *stream, const struct svg_panel *panel, const struc
 
     for (size_t i = 0; i < panel->band_count; i++) {
         const double from = x_of(frame, panel->bands[i].from), to = x_of(frame, panel->bands[i].to);
+        if (!isfinite(from) || !isfinite(to))
+            continue;
         fprintf(stream, "<path fill=\"%s\" d=\"M%.1f %.1fH%.1fV%.1fH%.1fz\"/>\n",
                 panel->bands[i].color, from, frame->top, to, bottom, from);
     }
@@ -648,6 +652,8 @@ static void write_panel(FILE *stream, const struct svg_panel *panel, const struc
     write_axes(stream, panel, frame);
     for (size_t i = 0; i < panel->mark_count; i++) {
         const double x = x_of(frame, panel->marks[i].at);
+        if (!isfinite(x))
+            continue;
         fprintf(stream, "<path stroke=\"#888\" stroke-dasharray=\"2 3\" d=\"M%.1f %.1fV%.1f\"/>\n",
                 x, frame->top, bottom);
         if (panel->marks[i].text && *panel->marks[i].text)

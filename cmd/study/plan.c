@@ -198,29 +198,27 @@ static const char *kind_of(const struct ini_section *section, const char *kind)
                : NULL;
 }
 
-static size_t count_words(const char *const *words)
+/* Build argv: `before`, the program, the words, `last`. before, last: NULL: none. */
+static int join_words(struct study_command *command, char *const *before, const char *program,
+                      const char *last)
 {
-    size_t count = 0;
-
-    while (words[count])
-        count++;
-    return count;
-}
-
-/* Build argv: `before`, the program, the words, `after`. */
-static int join_words(struct study_command *command, const char *const *before, const char *program,
-                      const char *const *after)
-{
-    const char *const *words = (const char *const *)command->words;
-    const char *const *const parts[] = {before, (const char *const[]){program, NULL}, words, after};
     size_t used = 0;
 
-    command->argv = memory_array(count_words(before) + count_words(words) + count_words(after) + 2,
-                                 sizeof *command->argv);
-    for (size_t i = 0; command->argv && i < sizeof parts / sizeof *parts; i++)
-        for (size_t k = 0; parts[i][k]; k++)
-            command->argv[used++] = parts[i][k];
-    return command->argv ? 0 : -ENOMEM;
+    while (before && before[used])
+        used++;
+    for (char **word = command->words; *word; word++)
+        used++;
+    command->argv = memory_array(used + 3, sizeof *command->argv);
+    if (!command->argv)
+        return -ENOMEM;
+    used = 0;
+    for (; before && *before; before++)
+        command->argv[used++] = *before;
+    command->argv[used++] = program;
+    for (char **word = command->words; *word; word++)
+        command->argv[used++] = *word;
+    command->argv[used] = last;
+    return 0;
 }
 
 static int expand_command(struct making *making, const char *text, struct study_command *command)
@@ -232,39 +230,10 @@ static int expand_command(struct making *making, const char *text, struct study_
                : -EINVAL;
 }
 
-/* Return the command that generates a set, and the state of the user's data if it reads them. */
-static char *set_origin(const struct making *making, const char *pack)
-{
-    char *command = expand(pack, making->variables, false), *origin = command;
-
-    if (command && making->data_identity && strstr(pack, "{source}")) {
-        origin = file_format_path("%s\n%016" PRIx64, command, making->data_identity);
-        free(command);
-    }
-    return origin;
-}
-
-/* The path depends on the command, so a changed command gets a new set; so do changed data. */
-static char *set_path(const struct making *making, const char *name, const char *pack)
-{
-    const char *given = making->plan->options->sets;
-    char *cache = given ? NULL : synthetic_folder();
-    char *folder = given ? strdup(given) : cache ? file_join(cache, "studies") : NULL;
-    char *hashed = set_origin(making, pack);
-    char *path = folder && hashed ? file_format_path("%s/%s-%08x", folder, name,
-                                                     crc32c(0, hashed, strlen(hashed)))
-                                  : NULL;
-
-    free(hashed);
-    free(folder);
-    free(cache);
-    return path;
-}
-
 static int add_set(struct making *making, const struct ini_section *section, const char *name)
 {
-    static const char *const none[] = {NULL};
     struct study_plan *plan = making->plan;
+    const char *given = plan->options->sets;
     char *pack = section_value(&plan->study->file, section, "pack");
     int code = memory_room(&plan->sets, plan->set_count, sizeof *plan->sets, "data sets");
 
@@ -273,13 +242,27 @@ static int add_set(struct making *making, const struct ini_section *section, con
     if (code == 0) {
         struct study_set *set = &plan->sets[plan->set_count++];
         struct variable *variable = &making->variables[making->fixed];
+        char *cache = given ? NULL : synthetic_folder();
+        char *folder = given ? strdup(given) : cache ? file_join(cache, "studies") : NULL;
         *set = (struct study_set){.name = strdup(name)};
         *variable = (struct variable){"target", "", NULL};
-        set->path = set_path(making, name, pack);
+        /* The path depends on the command, so a changed command gets a new set; so do changed data.
+         */
+        char *command = expand(pack, making->variables, false), *hashed = command;
+        if (command && making->data_identity && strstr(pack, "{source}")) {
+            hashed = file_format_path("%s\n%016" PRIx64, command, making->data_identity);
+            free(command);
+        }
+        if (folder && hashed)
+            set->path =
+                file_format_path("%s/%s-%08x", folder, name, crc32c(0, hashed, strlen(hashed)));
+        free(hashed);
+        free(folder);
+        free(cache);
         *variable = (struct variable){"target", set->path, name};
         code = set->path && set->name ? expand_command(making, pack, &set->command) : -EINVAL;
         if (code == 0)
-            code = join_words(&set->command, none, plan->program, none);
+            code = join_words(&set->command, NULL, plan->program, NULL);
         if (code == 0 && set->command.lack && !study_set_exists(set))
             set->lack = strdup(set->command.lack);
         making->variables[making->fixed++] = (struct variable){set->name, set->path, name};
@@ -289,15 +272,8 @@ static int add_set(struct making *making, const struct ini_section *section, con
     return code;
 }
 
-/* Turn a name into a file name. */
-static void make_plain(char *name)
-{
-    for (; *name; name++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-", *name))
-            *name = '-';
-}
-
-/* Add the launcher. With nodes it also starts a single rank, so that all are started alike. */
+/* Add a launcher to a run. With nodes it also starts a single rank, so that all are started alike.
+ */
 static int add_launcher(struct making *making, struct study_run *run, const char *ranks)
 {
     const struct study_options *options = making->plan->options;
@@ -312,86 +288,12 @@ static int add_launcher(struct making *making, struct study_run *run, const char
     return run->launcher ? 0 : -EINVAL;
 }
 
-static int fill_command(struct making *making, struct study_run *run, const char *command,
-                        const char *ranks)
-{
-    const char *const alone[] = {NULL};
-    const char *const after[] = {run->json, NULL};
-    int code = expand_command(making, command, &run->command);
-
-    if (code == 0)
-        code = add_launcher(making, run, ranks);
-    if (code == 0)
-        code = join_words(&run->command, run->launcher ? (const char *const *)run->launcher : alone,
-                          making->plan->program, after);
-    return code;
-}
-
-/* Return the sets that a command names, as bits; VARIABLES bounds their number. */
-static uint32_t find_sets(const struct study_plan *plan, const char *command)
-{
-    uint32_t sets = 0;
-
-    for (size_t i = 0; i < plan->set_count; i++) {
-        char *name = file_format_path("{%s}", plan->sets[i].name);
-        if (name && strstr(command, name))
-            sets |= UINT32_C(1) << i;
-        free(name);
-    }
-    return sets;
-}
-
-static void fill_state(struct study_run *run, const char *needs, const struct study_plan *plan)
-{
-    const char *lack = study_lacks(needs, plan->options);
-
-    if (!lack && run->launch)
-        lack = study_lacks("mpi", plan->options);
-    if (!lack)
-        lack = study_lacking_set(plan, run);
-    if (!lack)
-        lack = run->command.lack;
-    if (lack) {
-        run->state = STUDY_LACKING;
-        run->reason = strdup(lack);
-    }
-}
-
-static int fill_run(struct making *making, const struct ini_section *section, const char *name,
-                    struct study_run *run)
-{
-    const struct study_plan *plan = making->plan;
-    char *command = section_value(&plan->study->file, section, "command");
-    char *needs = section_value(&plan->study->file, section, "needs");
-    char *given = section_value(&plan->study->file, section, "ranks");
-    char *ranks = given ? expand(given, making->variables, false) : NULL;
-
-    run->name = expand(name, making->variables, false);
-    char *file = run->name ? strdup(run->name) : NULL;
-    if (file)
-        make_plain(file);
-    run->path = file ? file_format_path("%s/%s.json", plan->options->folder, file) : NULL;
-    run->json = run->path ? file_format_path("--json=%s", run->path) : NULL;
-    int code = run->json && !given == !ranks ? 0 : -EINVAL;
-    if (code == 0)
-        code = command ? fill_command(making, run, command, ranks)
-                       : fail(EINVAL, "expected command=...");
-    if (code == 0) {
-        run->sets = find_sets(plan, command);
-        fill_state(run, needs, plan);
-    }
-    free(file);
-    free(ranks);
-    free(given);
-    free(needs);
-    free(command);
-    return code;
-}
-
 static int add_run(struct making *making, const struct ini_section *section, const char *name,
                    const char *each, const char *also)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
     struct study_plan *plan = making->plan;
+    const struct ini *ini = &plan->study->file;
     int code = memory_room(&plan->runs, plan->run_count, sizeof *plan->runs, "runs");
 
     if (code)
@@ -402,8 +304,47 @@ static int add_run(struct making *making, const struct ini_section *section, con
     making->variables[making->fixed] = (struct variable){"each", run->each, NULL};
     making->variables[making->fixed + 1] = (struct variable){"also", run->also, NULL};
     making->variables[making->fixed + 2] = (struct variable){0};
-    code = fill_run(making, section, name, run);
+    char *command = section_value(ini, section, "command"),
+         *needs = section_value(ini, section, "needs");
+    char *given = section_value(ini, section, "ranks"),
+         *ranks = given ? expand(given, making->variables, false) : NULL;
+    run->name = expand(name, making->variables, false);
+    char *file = run->name ? strdup(run->name) : NULL;
+    for (char *at = file; at && *(at += strspn(at, plain));)
+        *at = '-';
+    run->path = file ? file_format_path("%s/%s.json", plan->options->folder, file) : NULL;
+    run->json = run->path ? file_format_path("--json=%s", run->path) : NULL;
+    code = run->json && !given == !ranks ? 0 : -EINVAL;
+    if (code == 0)
+        code = command ? expand_command(making, command, &run->command)
+                       : fail(EINVAL, "expected command=...");
+    if (code == 0)
+        code = add_launcher(making, run, ranks);
+    if (code == 0)
+        code = join_words(&run->command, run->launcher, plan->program, run->json);
+    for (size_t i = 0; i < plan->set_count && code == 0; i++) { /* VARIABLES bounds their number */
+        char *set = file_format_path("{%s}", plan->sets[i].name);
+        if (set && strstr(command, set))
+            run->sets |= UINT32_C(1) << i;
+        free(set);
+    }
+    const char *lack = code ? NULL : study_lacks(needs, plan->options);
+    if (!lack && run->launch)
+        lack = study_lacks("mpi", plan->options);
+    if (!lack)
+        lack = study_lacking_set(plan, run);
+    if (!lack)
+        lack = run->command.lack;
+    if (code == 0 && lack) {
+        run->state = STUDY_LACKING;
+        run->reason = strdup(lack);
+    }
     making->variables[making->fixed] = (struct variable){0};
+    free(file);
+    free(ranks);
+    free(given);
+    free(needs);
+    free(command);
     return code;
 }
 
