@@ -60,67 +60,51 @@ static json_t *load(const char *path)
     return document;
 }
 
-static bool is_failure(const json_t *document)
-{
-    const char *schema = load_text(document, "schema");
-
-    return schema && strcmp(schema, failure_schema) == 0;
-}
-
-static int read_figures(const struct sweep *sweep, const json_t *document,
-                        struct sweep_figures *figures)
-{
-    const char *reason = load_text(document, "reason");
-
-    *figures = (struct sweep_figures){.is_measured = true};
-    if (!is_failure(document))
-        return sweep->target->read(document, figures);
-    snprintf(figures->reason, sizeof figures->reason, "%s", reason ? reason : "it failed");
-    return 0;
-}
-
-/* Measurements of two sets are no pairs: a sweep that goes on may find another set at the path. */
-static void check_set(const struct sweep *sweep, struct sweep_figures *figures)
-{
-    const struct sweep_figures *other = sweep_of_other_set(&sweep->table, figures);
-
-    if (!figures->is_valid || !other)
-        return;
-    figures->is_valid = false;
-    figures->is_replaced = true;
-    if (figures->set_samples == other->set_samples && figures->set_bytes == other->set_bytes)
-        snprintf(figures->reason, sizeof figures->reason,
-                 "the files of the data set are not those of another measurement, though samples "
-                 "and bytes are as many: it was replaced or written; name another folder with -o");
-    else
-        snprintf(figures->reason, sizeof figures->reason,
-                 "the data set has %.0f samples of %.0f bytes in all, and had %.0f of %.0f in "
-                 "another measurement: it was replaced; name another folder with -o",
-                 figures->set_samples, figures->set_bytes, other->set_samples, other->set_bytes);
-}
-
 /* Load a measurement; -ENOENT if it is missing or was interrupted. */
 static int load_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
 {
     struct sweep_figures *figures = &sweep->table.figures[(size_t)round * sweep->plan.cells + cell];
     char *path = sweep_folder_file(sweep, cell, round);
+    int code = 0;
 
     *figures = (struct sweep_figures){0};
     if (!path || !file_exists(path)) {
-        const int code = path ? -ENOENT : -ENOMEM;
+        code = path ? -ENOENT : -ENOMEM;
         free(path);
         return code;
     }
     json_t *document = load(path);
-    int code = document ? read_figures(sweep, document, figures) : -EINVAL;
+    const char *schema = load_text(document, "schema"), *reason = load_text(document, "reason");
+    figures->is_measured = document;
+    if (!document)
+        code = -EINVAL;
+    else if (!schema || strcmp(schema, failure_schema) != 0)
+        code = sweep->target->read(document, figures);
+    else
+        snprintf(figures->reason, sizeof figures->reason, "%s", reason ? reason : "it failed");
     json_decref(document);
-    if (code == 0)
-        check_set(sweep, figures);
-    if (code) {
-        code = fail(EINVAL, "%s: %s: remove it to measure this cell again", path, fail_reason());
-    } else if (!figures->is_valid && strstr(figures->reason, "interrupted")) {
-        code = -ENOENT;
+    /* Measurements of two sets are no pairs: a sweep that goes on may find another at the path. */
+    const struct sweep_figures *other =
+        code == 0 && figures->is_valid ? sweep_of_other_set(&sweep->table, figures) : NULL;
+    if (other) {
+        figures->is_valid = false;
+        figures->is_replaced = true;
+        if (figures->set_samples == other->set_samples && figures->set_bytes == other->set_bytes)
+            snprintf(figures->reason, sizeof figures->reason,
+                     "the files of the data set are not those of another measurement, though "
+                     "samples and bytes are as many: it was replaced or written; name another "
+                     "folder with -o");
+        else
+            snprintf(figures->reason, sizeof figures->reason,
+                     "the data set has %.0f samples of %.0f bytes in all, and had %.0f of %.0f in "
+                     "another measurement: it was replaced; name another folder with -o",
+                     figures->set_samples, figures->set_bytes, other->set_samples,
+                     other->set_bytes);
     }
+    if (code)
+        code = fail(EINVAL, "%s: %s: remove it to measure this cell again", path, fail_reason());
+    else if (!figures->is_valid && strstr(figures->reason, "interrupted"))
+        code = -ENOENT;
     free(path);
     return code;
 }
@@ -162,26 +146,6 @@ static json_t *json_of_plan(const struct sweep *sweep)
                      "launch", json_text(sweep->launch), "options", options);
 }
 
-static int check_plan(const struct sweep *sweep, const char *path)
-{
-    json_t *document = load(path);
-    const char *schema = load_text(document, "schema");
-    const char *fingerprint = load_text(document, "fingerprint");
-    const char *command = load_text(document, "command");
-    char text[17];
-    int code = document ? 0 : -EINVAL;
-
-    if (document && (!schema || strcmp(schema, plan_schema) != 0))
-        code = fail(EEXIST, "%s: is not the plan of a sweep", path);
-    else if (document && (!fingerprint || strcmp(fingerprint, fingerprint_text(sweep, text)) != 0))
-        code = fail(EEXIST,
-                    "%s: holds another sweep (%s), or that of another build: name another "
-                    "folder with -o",
-                    sweep->folder.path, command ? command : "unknown");
-    json_decref(document);
-    return code;
-}
-
 /* Return whether it is the draft of a file that sweeps write. */
 static bool is_left_draft(const char *name)
 {
@@ -219,8 +183,23 @@ static int open_plan(struct sweep *sweep)
     const bool has_plan = path && file_exists(path);
     int code = path ? 0 : -ENOMEM;
 
-    if (code == 0 && has_plan)
-        code = check_plan(sweep, path);
+    if (code == 0 && has_plan) {
+        json_t *document = load(path);
+        const char *schema = load_text(document, "schema");
+        const char *fingerprint = load_text(document, "fingerprint");
+        const char *command = load_text(document, "command");
+        char text[17];
+        code = document ? 0 : -EINVAL;
+        if (document && (!schema || strcmp(schema, plan_schema) != 0))
+            code = fail(EEXIST, "%s: is not the plan of a sweep", path);
+        else if (document &&
+                 (!fingerprint || strcmp(fingerprint, fingerprint_text(sweep, text)) != 0))
+            code = fail(EEXIST,
+                        "%s: holds another sweep (%s), or that of another build: name another "
+                        "folder with -o",
+                        sweep->folder.path, command ? command : "unknown");
+        json_decref(document);
+    }
     if (code == 0)
         code = check_names(sweep, has_plan);
     if (code == 0 && !has_plan)
