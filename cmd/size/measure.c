@@ -98,17 +98,6 @@ static int add_files(struct storage_survey *survey, const char *path, int depth)
                : 0;
 }
 
-static int find_files(struct storage_survey *survey)
-{
-    const char *path = survey->settings->measure;
-
-    survey->files = catalog_create(path, "files");
-    int code = survey->files ? add_files(survey, path, 0) : -ENOMEM;
-    if (code == 0 && survey->files->shard_count == 0)
-        code = fail(ENODATA, "--measure %s: no files to read", path);
-    return code;
-}
-
 typedef int parse_value(const char *text, uint64_t *value);
 
 /* Parse "4k,64k". Returns the number of values, ascending, or -EINVAL. */
@@ -159,27 +148,21 @@ static int choose_cells(struct storage_survey *survey)
 
 /* ---- measuring ---- */
 
-/* Disks and memory of this machine serve this node alone. */
-static bool is_local_disk(const char *path)
-{
-    struct device_list *devices = memory_zeroed(sizeof *devices);
-    const bool is_local = devices && store_is_local(path) &&
-                          devices_of_path(&telemetry_roots_usual, path, devices) == 0 &&
-                          (devices->count || devices->memory[0]) && !devices->elsewhere[0];
-
-    free(devices);
-    return is_local;
-}
-
 /* Collective. Find out whether each node has a storage of its own: then figures are those of a
  * node, the mean of all. */
 static int find_sharing(struct storage_survey *survey)
 {
     const struct ranks_place *place = &survey->ranks.place;
-    const bool is_local = is_local_disk(survey->settings->measure);
+    const char *path = survey->settings->measure;
+    struct device_list *devices = memory_zeroed(sizeof *devices);
+    /* Disks and memory of this machine serve this node alone. */
+    const bool is_local = devices && store_is_local(path) &&
+                          devices_of_path(&telemetry_roots_usual, path, devices) == 0 &&
+                          (devices->count || devices->memory[0]) && !devices->elsewhere[0];
     double sums[] = {is_local, place->local_ranks * place->nodes != place->ranks};
     int code = ranks_sum(&survey->ranks, sums, 2);
 
+    free(devices);
     survey->is_local = is_local;
     survey->sharing = is_local ? place->local_ranks : place->ranks;
     if (code == 0 && sums[0] > 0 && sums[0] < place->ranks)
@@ -234,9 +217,13 @@ static int open_reader(struct storage_survey *survey)
 
 static int prepare(struct storage_survey *survey)
 {
+    const char *path = survey->settings->measure;
     uint64_t bytes = 0;
-    int code = find_files(survey);
 
+    survey->files = catalog_create(path, "files");
+    int code = survey->files ? add_files(survey, path, 0) : -ENOMEM;
+    if (code == 0 && survey->files->shard_count == 0)
+        code = fail(ENODATA, "--measure %s: no files to read", path);
     if (code == 0)
         code = choose_cells(survey);
     for (uint32_t i = 0; i < survey->cell_count; i++) {
@@ -309,20 +296,6 @@ static int measure_all(struct storage_survey *survey)
 
 /* ---- did the bytes leave storage? ---- */
 
-static int open_witness(struct storage_survey *survey)
-{
-    const struct catalog *files = survey->files;
-    const char **paths = memory_array(files->shard_count, sizeof *paths);
-
-    if (!paths)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < files->shard_count; i++)
-        paths[i] = files->shards[i].path;
-    survey->storage = storage_open(&telemetry_roots_usual, paths, files->shard_count);
-    free(paths);
-    return survey->storage ? 0 : -ENOMEM;
-}
-
 /* Collective. Neither reads past the page cache nor a rate that looks like a disk's prove it: files
  * have holes, and file systems read some files through the page cache all the same. */
 static int ask_witness(struct storage_survey *survey, const struct storage_bytes *before)
@@ -355,8 +328,15 @@ static int measure_and_ask(struct storage_survey *survey)
 {
     struct storage_bytes before;
     struct guard_moment start;
-    int code = ranks_meet(&survey->ranks, open_witness(survey), NULL);
+    const struct catalog *files = survey->files;
+    const char **paths = memory_array(files->shard_count, sizeof *paths);
 
+    for (uint32_t i = 0; paths && i < files->shard_count; i++)
+        paths[i] = files->shards[i].path;
+    if (paths)
+        survey->storage = storage_open(&telemetry_roots_usual, paths, files->shard_count);
+    free(paths);
+    int code = ranks_meet(&survey->ranks, survey->storage ? 0 : -ENOMEM, NULL);
     if (code)
         return code;
     storage_read(survey->storage, &before);
