@@ -150,7 +150,7 @@ const struct figure figures_of_epoch[] = {
          by_trainer, ACCOUNT, TEST("parts"))},
     {"compute_s", AT(TIME, compute_ns), MEANS, CSV("compute_s", 9),
      DOC("forward and backward; for `replay` the actual sleep", by_trainer, TRAINING,
-         TEST("replay"))},
+         "tests/unit/test_replay.c")},
     {"upload_s", AT(TIME, upload_ns), MEANS, CSV("upload_s", 9),
      DOC("upload to a device, not hidden by compute", "the GPU's", TRAINING, TEST("figures"))},
     {"upload_copy_s", AT(TIME, copy_ns), MEANS,
@@ -165,7 +165,7 @@ const struct figure figures_of_epoch[] = {
      DOC("100 `compute_s` / (`compute_s` + `wait_s`)", "mono", FIGURE, TEST("figures"))},
     {"nominal_s", AT(TIME, nominal_ns), MEANS,
      DOC("nominal time of `replay`; 0 with a real trainer", "-", "trainer/replay.c",
-         TEST("replay"))},
+         "tests/unit/test_replay.c")},
     {"mlperf_au_percent", DERIVED(result_epoch_mlperf_au_percent),
      .unknown = "the trainer does not compute", CSV("mlperf_au_percent", 4),
      DOC("100 `compute_s` / `wall_s`, both without the epoch's first step, which ends when it is "
