@@ -28,6 +28,10 @@ for top1 in $(column top1); do
         die "top-1 is $top1 here and $evaluated in the training"
 done
 
+# What a pass cannot begin with ends it.
+expect 1 infer --checkpoint learnt --batch-size 7 --memory 64k
+says "needs at least" "--memory allows 64.00 KiB"
+
 # A view that is named holds here, too: with weights that stay as they are, other pixels have another loss.
 loss_of() { # DECODER
     # shellcheck disable=SC2086 # words without blanks
