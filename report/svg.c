@@ -509,7 +509,7 @@ static void write_axes(FILE *stream, const struct svg_panel *panel, const struct
     for (unsigned i = 0; i < count; i++) {
         const double value = panel->tick_count ? panel->ticks[i].at : at[i], x = x_of(frame, value);
         char turn[96] = " text-anchor=\"middle\"";
-        if (!isfinite(x) || value < frame->x.from || value > frame->x.to)
+        if (!isfinite(x) || (panel->tick_count && (value < frame->x.from || value > frame->x.to)))
             continue;
         tick_text(&frame->x, value, text);
         if (are_slanted(panel, frame->width))

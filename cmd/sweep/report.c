@@ -267,67 +267,50 @@ static json_t *known_text(const char *text)
     return text && *text ? json_text(text) : json_null();
 }
 
-static json_t *json_options(const struct sweep_plan *plan, uint32_t cell)
+static json_t *json_cell(const struct sweep *sweep, uint32_t cell)
 {
-    json_t *options = json_object();
+    const struct sweep_plan *plan = &sweep->plan;
+    const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
+    const struct stats_summary *rates = &summary.samples_per_s;
+    const bool known = rates->count > 0;
+    json_t *options = json_object(), *shares = json_object(), *runs = json_array();
 
     for (size_t i = 0; i < plan->axis_count; i++)
         json_object_set_new(options, plan->axes[i].name, json_text(sweep_value(plan, cell, i)));
-    return options;
-}
-
-static json_t *json_shares(const struct sweep_summary *summary)
-{
-    json_t *shares = json_object();
-    char key[32];
-
     for (int i = 0; i < SWEEP_PARTS; i++) {
+        char key[32];
         snprintf(key, sizeof key, "%s_percent", sweep_part_names[i]);
-        json_put_number(shares, key, 100 * summary->shares[i]);
+        json_put_number(shares, key, 100 * summary.shares[i]);
     }
-    return shares;
-}
-
-/* Return the rate and file of each measurement; null where it was left out. */
-static json_t *json_runs(const struct sweep *sweep, uint32_t cell)
-{
-    json_t *runs = json_array();
-
     for (uint32_t round = 0; round < sweep->table.rounds; round++) {
         const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
         char *path = sweep_folder_file(sweep, cell, round);
         const char *slash = path ? strrchr(path, '/') : NULL;
-        json_array_append_new(
-            runs, figures->is_measured
-                      ? json_pack("{s:b, s:o, s:o, s:o}", "valid", (int)figures->is_valid,
-                                  "invalid_reason", known_text(figures->reason), "samples_per_s",
-                                  json_number(figures->is_valid ? figures->samples_per_s : NAN),
-                                  "file", json_text(slash ? slash + 1 : NULL))
-                      : json_null());
+        json_array_append_new(/* null where it was left out */
+                              runs,
+                              figures->is_measured
+                                  ? json_pack("{s:b, s:o, s:o, s:o}", "valid",
+                                              (int)figures->is_valid, "invalid_reason",
+                                              known_text(figures->reason), "samples_per_s",
+                                              json_number(figures->is_valid ? figures->samples_per_s
+                                                                            : NAN),
+                                              "file", json_text(slash ? slash + 1 : NULL))
+                                  : json_null());
         free(path);
     }
-    return runs;
-}
-
-static json_t *json_cell(const struct sweep *sweep, uint32_t cell)
-{
-    const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
-    const struct stats_summary *rates = &summary.samples_per_s;
-    const bool known = rates->count > 0;
-
     return json_pack(
         "{s:I, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cell",
-        (json_int_t)cell + 1, "options", json_options(&sweep->plan, cell), "measured",
-        (json_int_t)summary.measured, "valid", (json_int_t)summary.valid, "invalid_reason",
-        known_text(summary.reason), "samples_per_s", json_number(known ? rates->median : NAN),
-        "samples_per_s_low95", json_number(known ? rates->low : NAN), "samples_per_s_high95",
+        (json_int_t)cell + 1, "options", options, "measured", (json_int_t)summary.measured, "valid",
+        (json_int_t)summary.valid, "invalid_reason", known_text(summary.reason), "samples_per_s",
+        json_number(known ? rates->median : NAN), "samples_per_s_low95",
+        json_number(known ? rates->low : NAN), "samples_per_s_high95",
         json_number(known ? rates->high : NAN), "samples_per_s_min",
         json_number(known ? rates->minimum : NAN), "samples_per_s_max",
         json_number(known ? rates->maximum : NAN), "interval_coverage",
         json_number(known ? rates->coverage : NAN), "randomness",
         json_number(summary.randomness > 0 ? summary.randomness : NAN), "limit",
-        known_text(summary.limit), "cache_before", known_text(summary.cache), "shares",
-        json_shares(&summary), "runs", json_runs(sweep, cell));
+        known_text(summary.limit), "cache_before", known_text(summary.cache), "shares", shares,
+        "runs", runs);
 }
 
 static json_t *json_effects(const struct sweep *sweep)
@@ -405,25 +388,6 @@ static json_t *json_of(const struct sweep *sweep, const char *left_out)
 
 /* ---- CSV ---- */
 
-static void print_measurement(FILE *csv, const struct sweep *sweep, uint32_t cell, uint32_t round)
-{
-    const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
-
-    fprintf(csv, "%u,%u,", cell + 1, round + 1);
-    for (size_t i = 0; i < sweep->plan.axis_count; i++) {
-        report_csv_quoted(csv, sweep_value(&sweep->plan, cell, i));
-        fputc(',', csv);
-    }
-    fputs(figures->is_valid ? "true," : "false,", csv);
-    if (figures->samples_per_s > 0)
-        fprintf(csv, "%.3f", figures->samples_per_s);
-    fprintf(csv, ",%s,", figures->limit);
-    report_csv_quoted(csv, figures->cache);
-    fputc(',', csv);
-    report_csv_quoted(csv, figures->reason);
-    fputc('\n', csv);
-}
-
 /* One row per measurement. */
 static int write_csv(const struct sweep *sweep)
 {
@@ -439,9 +403,24 @@ static int write_csv(const struct sweep *sweep)
         fprintf(csv.stream, "%s,", sweep->plan.axes[i].name);
     fputs("valid,samples_per_s,limit,cache_before,invalid_reason\n", csv.stream);
     for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
-        for (uint32_t round = 0; round < sweep->table.rounds; round++)
-            if (sweep_at(&sweep->table, cell, round)->is_measured)
-                print_measurement(csv.stream, sweep, cell, round);
+        for (uint32_t round = 0; round < sweep->table.rounds; round++) {
+            const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
+            if (!figures->is_measured)
+                continue;
+            fprintf(csv.stream, "%u,%u,", cell + 1, round + 1);
+            for (size_t i = 0; i < sweep->plan.axis_count; i++) {
+                report_csv_quoted(csv.stream, sweep_value(&sweep->plan, cell, i));
+                fputc(',', csv.stream);
+            }
+            fputs(figures->is_valid ? "true," : "false,", csv.stream);
+            if (figures->samples_per_s > 0)
+                fprintf(csv.stream, "%.3f", figures->samples_per_s);
+            fprintf(csv.stream, ",%s,", figures->limit);
+            report_csv_quoted(csv.stream, figures->cache);
+            fputc(',', csv.stream);
+            report_csv_quoted(csv.stream, figures->reason);
+            fputc('\n', csv.stream);
+        }
     code = text_stream_take(&csv, &text, &bytes);
     if (code == 0 && strcmp(sweep->settings->csv, "-") == 0)
         fputs(text, stdout);
