@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MOST = 200, POINTS_MOST = 200 };
+enum { DEPTH_MOST = 200, NODES_MOST = 1000, POINTS_MOST = 200 };
 
 enum node_kind {
     NUMBER,
@@ -46,7 +46,7 @@ struct evaluate_node {
 /* After the first failure nodes are still made, and released together. */
 struct parser {
     const char *at;
-    unsigned depth;
+    unsigned depth, nodes;
     bool has_failed;
     struct evaluate_node *last_made;
     struct evaluate_node spare; /* out of memory */
@@ -69,6 +69,8 @@ static struct evaluate_node *make_node(struct parser *parser, enum node_kind kin
         parser->has_failed = true;
         return &parser->spare;
     }
+    if (++parser->nodes > NODES_MOST) /* which evaluate() goes down */
+        refuse(parser, "a shorter expression");
     *node = (struct evaluate_node){
         .kind = kind, .text = text ? strndup(text, length) : NULL, .made = parser->last_made};
     return parser->last_made = node;
@@ -490,9 +492,11 @@ static json_t *points_over_time(const struct evaluate_scope *scope, const char *
     size_t i, at = 0, first = 0;
     double start_s = INFINITY;
 
-    while (at < json_array_size(columns) &&
-           strcmp(json_string_value(json_array_get(columns, at)), column) != 0)
-        at++;
+    for (; at < json_array_size(columns); at++) {
+        const char *name = json_string_value(json_array_get(columns, at));
+        if (name && strcmp(name, column) == 0)
+            break;
+    }
     if (at == json_array_size(columns))
         return points;
     json_array_foreach(json_object_get(series, "phases"), i, part)
