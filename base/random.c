@@ -108,6 +108,15 @@ void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count)
     }
 }
 
+void random_order(uint64_t seed, uint64_t round, uint32_t *order, uint32_t count)
+{
+    struct random random = random_start(random_hash(seed, round, count));
+
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = i;
+    random_shuffle_u32(&random, order, count);
+}
+
 struct permutation permutation_start(uint64_t seed, uint64_t count)
 {
     struct permutation permutation;

@@ -37,6 +37,10 @@ double random_normal(struct random *random);                  /* standard normal
 void random_normals(uint64_t seed, uint64_t first, uint64_t count, double deviation, float *values);
 
 void random_shuffle_u32(struct random *random, uint32_t *values, uint64_t count); /* in place */
+/* Write the order in which `count` cells take their turns in a round: 0 .. count - 1, drawn anew
+ * for each round, so that a drift of the machine affects all alike. A function of its arguments:
+ * ranks agree on it, and a resumed round has it again. */
+void random_order(uint64_t seed, uint64_t round, uint32_t *order, uint32_t count);
 
 enum { PERMUTATION_ROUNDS = 6, PERMUTATION_TABLE = 256 };
 

@@ -292,10 +292,9 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
         code = transport_open(&transport, &config);
     if (code == 0) {
         const struct net_beside_settings *settings = &work.beside->settings;
-        struct random random = random_start((uint32_t)settings->seed); /* the same on all ranks */
-        uint32_t order[NET_STAGES] = {0, 1, 2};
+        uint32_t order[NET_STAGES];
         for (uint64_t round = 0; round < settings->rounds && code == 0; round++) {
-            random_shuffle_u32(&random, order, NET_STAGES);
+            random_order(settings->seed, round, order, NET_STAGES);
             work.is_last = round + 1 == settings->rounds;
             for (uint32_t i = 0; i < NET_STAGES && code == 0; i++)
                 code = run_stage(&work, (enum net_stage)order[i], &work.beside->rounds[round],

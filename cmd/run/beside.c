@@ -17,7 +17,7 @@
 
 struct beside {
     struct members members;
-    struct random order;
+    uint64_t order_seed;
 };
 
 static int carry_out_stage(struct beside *beside, unsigned stage, bool is_last)
@@ -33,11 +33,11 @@ static int carry_out_rounds(struct beside *beside, uint64_t rounds)
 {
     static const unsigned stages[] = {1 << 0, 1 << 1, 1 << 2 | 1 << 3};
     enum { STAGES = sizeof stages / sizeof *stages };
-    uint32_t order[STAGES] = {0, 1, 2};
+    uint32_t order[STAGES];
     int code = members_prepare(&beside->members, 0, 0);
 
     for (uint64_t round = 0; round < rounds && code == 0; round++) {
-        random_shuffle_u32(&beside->order, order, STAGES);
+        random_order(beside->order_seed, round, order, STAGES);
         for (uint32_t i = 0; i < STAGES && code == 0; i++)
             code = carry_out_stage(beside, stages[order[i]], round + 1 == rounds);
     }
@@ -139,7 +139,7 @@ static int begin(struct beside *beside, struct job *jobs, member_work *work)
 
     if (!seed && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return fail(EIO, "no random numbers: %s", fail_errno_text(errno));
-    beside->order = random_start(seed);
+    beside->order_seed = seed;
     for (int i = 0; i < BESIDE_MEMBERS && code == 0; i++)
         code = members_start(&beside->members, &jobs[i % BESIDE_JOBS],
                              i < BESIDE_JOBS ? "alone" : "beside the other", work);

@@ -269,16 +269,13 @@ static int measure_cell(struct storage_survey *survey, struct cell *cell, uint32
 
 static int measure_all(struct storage_survey *survey)
 {
-    struct random random = random_start(survey->settings->seed);
     struct line line = line_start();
     uint32_t order[CELLS_MOST];
     char bar[LINE_PART_BYTES], text[sizeof line.last];
     int code = 0;
 
     for (uint32_t round = 0; round < ROUNDS && code == 0; round++) {
-        for (uint32_t i = 0; i < survey->cell_count; i++)
-            order[i] = i;
-        random_shuffle_u32(&random, order, survey->cell_count);
+        random_order(survey->settings->seed, round, order, survey->cell_count);
         for (uint32_t i = 0; i < survey->cell_count && code == 0; i++) {
             snprintf(text, sizeof text, "measuring %s",
                      line_bar(bar, (uint64_t)round * survey->cell_count + i,

@@ -396,12 +396,9 @@ static int more_telling(const void *one, const void *other)
 void sweep_order(const struct sweep_plan *plan, uint64_t seed, uint32_t round, bool telling_first,
                  uint32_t *order)
 {
-    struct random random = random_start(random_hash(seed, round, plan->cells));
     static struct drawn_cell drawn[SWEEP_CELLS_MAX];
 
-    for (uint32_t i = 0; i < plan->cells; i++)
-        order[i] = i;
-    random_shuffle_u32(&random, order, plan->cells);
+    random_order(seed, round, order, plan->cells);
     if (!telling_first)
         return;
     for (uint32_t i = 0; i < plan->cells; i++)

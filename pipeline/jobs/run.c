@@ -43,7 +43,7 @@ struct sitting {
     struct measurement *measurements;
     uint32_t count;
     struct ranks *ranks;
-    struct random random;
+    uint64_t order_seed;
     uint64_t start_ns;
 };
 
@@ -443,23 +443,16 @@ static int run_rounds(struct sitting *sitting)
     code = ranks_meet(sitting->ranks, code, NULL);
     sitting->start_ns = clock_now_ns();
     while (code == 0 && enough == 0) {
-        /* The order is newly drawn, or, in the second half of a pair, the reverse of the last one,
-         * so that a steady drift cancels. */
-        if (turns / count % sitting->measurements[0].session.job->turns % 2) {
-            for (uint32_t i = 0; i < count / 2; i++) {
-                const uint32_t last = order[count - 1 - i];
-                order[count - 1 - i] = order[i];
-                order[i] = last;
-            }
-        } else {
-            for (uint32_t i = 0; i < count; i++)
-                order[i] = i;
-            random_shuffle_u32(&sitting->random, order, count);
-        }
+        /* The second half of a pair has the order of the first in reverse, so that a steady drift
+         * cancels. */
+        const uint64_t round = turns / count;
+        const bool is_back = round % sitting->measurements[0].session.job->turns % 2;
+        random_order(sitting->order_seed, round - is_back, order, count);
         for (uint32_t i = 0; i < count && code == 0; i++) {
-            code = run_once(&sitting->measurements[order[i]], turns++);
+            struct measurement *next = &sitting->measurements[order[is_back ? count - 1 - i : i]];
+            code = run_once(next, turns++);
             if (count > 1)
-                suspend_job(&sitting->measurements[order[i]]);
+                suspend_job(next);
         }
         enough = code ? code : is_enough(sitting);
         code = enough < 0 ? enough : code;
@@ -486,7 +479,7 @@ static int begin_sitting(struct sitting *sitting)
     double seed = sitting->ranks->place.rank == 0 ? (double)(drawn[2] | 1) : 0;
     int code = ranks_sum(sitting->ranks, &seed, 1);
     state.order_seed = job->order_seed ? job->order_seed : (uint64_t)seed;
-    sitting->random = random_start(state.order_seed);
+    sitting->order_seed = state.order_seed;
     if (sitting->count == 1)
         state.order_seed = 0;
     snprintf(state.id, sizeof state.id, "%08x%08x", drawn[0], drawn[1]);
