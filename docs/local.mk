@@ -2,7 +2,7 @@
 # Add new pages here: unlisted pages are missing from the tarball.
 EXTRA_DIST += docs/design.md docs/training.md docs/formats.md docs/pack.md docs/json.md docs/metrics.md docs/networks.md docs/shuffle.md docs/gpu.md
 EXTRA_DIST += docs/sizing.md docs/decode.md
-EXTRA_DIST += docs/glossary.md docs/mlperf.md docs/ramp.md docs/results/fuzz.md docs/monitor.md docs/results/predictions.md docs/results/telemetry.md docs/results/io-engine.md
+EXTRA_DIST += docs/glossary.md docs/mlperf.md docs/ramp.md docs/results/fuzz.md docs/results/mutants.md docs/monitor.md docs/results/predictions.md docs/results/telemetry.md docs/results/io-engine.md
 EXTRA_DIST += docs/checkpoint.md docs/net.md docs/trace.md docs/decisions
 
 EXTRA_DIST += docs/results/claims.md docs/results/claims/epyc-zen3.json docs/results/claims/epyc-zen4.json \
