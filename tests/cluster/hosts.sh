@@ -80,8 +80,10 @@ for count in 2 4; do
 done
 
 for file in both.json both.csv; do
-    expect 0 "$IOBENCH" plot --script -o - $file
-    says "title 'host1'" "title 'host2'" "title 'all nodes'" "'Fabric of host2'"
+    expect 0 "$IOBENCH" plot -o chart.svg $file
+    for title in host1 host2 "all nodes" "Fabric of host2"; do
+        grep -q ">$title<" chart.svg || die "$file: no $title in its chart"
+    done
 done
 
 # Each node's own disks: the figures of one.
@@ -104,10 +106,12 @@ each=1 2
 ranks={each}
 command=train --network lenet --size 32 --classes 3 --data {set} --batch-size 8 --epochs 1 --decode-threads 1 --compute-threads 1
 [table]
-rows={"nodes": job.engine.nodes, "sent": .jobs[0].series.origin.fabric_send_bytes, "images/s": job.runs[0].epochs[0].samples_per_s}
-all=speed_up("nodes"; "images/s"; 0)
+column=nodes: job.engine.nodes
+column=sent: job.series.origin.fabric_send_bytes
+column=images/s: job.runs[0].epochs[0].samples_per_s
+all=speed_up(rows, "nodes", "images/s", 0)
 [says]
-first=[.[] | "\(.nodes) send \(if .sent > 100000 then "much" else "little" end)"] | list
+first=list(of(rows, "{nodes} send {if sent > 100000 then "much" else "little"}"))
 END
     expect 0 "$IOBENCH" study ./nodes.ini -o nodes --emulate-nodes --link-rate 100MB/s
     says "1 send little and 2 send much" "speed-up" "efficiency"

@@ -71,7 +71,6 @@ static const struct hostile_command commands[] = {
     {"run as job", KIND_JOB, READS, "run @"},
     {"compare", KIND_RESULT, READS, "compare @ @"},
     {"compare json", KIND_RESULT, READS, "compare --json @ @"},
-    {"plot script", KIND_RESULT, READS, "plot --script -o - @"},
     {"plot", KIND_RESULT, READS, "plot -o %/plot.svg @"},
     {"report", KIND_RESULT, READS, "report -o %/report.html @"},
     {"size", KIND_RESULT, 0, "size --gpus 8 --gpu h200 @"},

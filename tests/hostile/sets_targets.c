@@ -235,7 +235,6 @@ const struct hostile_set hostile_targets[] = {
     LETTER("size-operand", "size --gpus 8 --gpu h200 @/r.json --json=@/r.json"),
     LETTER("plot", "plot -o @/letter.svg @/r.json"),
     LETTER("plot-png", "plot -o @/letter.png @/r.json"),
-    LETTER("plot-shard", "plot --script -o @/x/train-00000-of-00001 @/r.json"),
     LETTER("report", "report -o @/page.html @/r.json"),
     {0},
 };
