@@ -129,6 +129,8 @@ int command_join(struct ranks *ranks)
     if (is_joined)
         *ranks = kept.ranks;
     ranks->waiting = show_waiting;
+    if (code == 0)
+        guard_note_ranks(ranks->place.local_ranks);
     return code;
 }
 

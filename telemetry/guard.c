@@ -48,10 +48,16 @@ static uint64_t number_of(const char *folder, const char *name, const char *word
 }
 
 static struct counter own_drops, pauses;
+static uint32_t ranks_here = 1;
 
 void guard_note_drop(void)
 {
     counter_add(&own_drops, 1);
+}
+
+void guard_note_ranks(uint32_t ranks)
+{
+    ranks_here = ranks;
 }
 
 /* A process cannot catch a stop, but its end. */
@@ -67,7 +73,7 @@ void guard_read(struct guard_moment *moment, const char *proc, const char *sys)
     struct timespec used;
 
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-    moment->used_ns = (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+    moment->used_ns = ((uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec) * ranks_here;
     moment->stolen_ns =
         number_of(proc, "stat", "cpu ", STEAL) * (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK));
     moment->drops = number_of(proc, "vmstat", "drop_pagecache ", 0) - counter_get(&own_drops);
