@@ -236,8 +236,8 @@ struct paired paired_test(const double *a, const double *b, size_t count, size_t
     assert(turns >= 1);
     if (!logs) /* nothing is known */
         return paired;
-    /* A pair's logarithm, the mean of those of its turns without the lowest and highest quarter,
-     * replaces them: never more pairs than turns so far. */
+    /* A pair's logarithm is the mean over its turns without the lowest and highest quarter. It
+     * overwrites logs in place: there are never more pairs than turns read so far. */
     for (size_t i = 0; i + turns <= count && i + turns <= PAIRED_MAX; i += turns) {
         double *pair = logs + paired.pairs, sum = 0;
         size_t known = 0;

@@ -228,8 +228,8 @@ void guard_between(const struct guard_moment *from, const struct guard_moment *t
         .delayed_percent = percent_of(from->delayed_ns, to->delayed_ns, wall),
         .stolen_percent = percent_of(from->stolen_ns, to->stolen_ns, all),
         .used_percent = percent_of(from->used_ns, to->used_ns, all)};
-    /* The mean of all CPUs is the least of one. What a thread waited is more, but may have other
-     * reasons. */
+    /* Throttled time over all CPUs understates what one thread lost; what a thread waited includes
+     * other causes, so it counts only where throttling explains half of it. */
     if (percent_of(from->throttled_ns, to->throttled_ns, wall) > counts->delayed_percent / 2)
         counts->throttled_percent = fmax(counts->throttled_percent, counts->delayed_percent);
     counts->is_throttled = counts->throttled_percent >= THROTTLED_MOST;

@@ -115,7 +115,7 @@ struct quantity quantity_of_interval(double value, double low, double high)
 {
     double spread = fmax(high / value - 1, 1 - low / value);
 
-    if (!(value > 0)) /* there is no share of nothing */
+    if (!(value > 0)) /* a spread is relative: zero has none */
         spread = 0;
     return (struct quantity){.value = value, .spread = fmin(fmax(spread, 0), spread_max)};
 }

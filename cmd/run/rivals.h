@@ -13,9 +13,9 @@
 /* Number of --against options given. */
 size_t rivals_count(const char *against);
 
-/* Apply that line of options, given by this option, to job, split like a shell does: blanks, quotes
- * and backslashes only. The line becomes the label unless it sets one. Returns 0, or a negative
- * errno with a reason. */
+/* Apply line number `line` of `against` to job. It is split at blanks, with a shell's quotes and
+ * backslashes, and becomes the job's label unless it sets one. option: its name, for messages.
+ * Returns 0, or a negative errno with a reason. */
 int rivals_apply(const char *option, const char *against, size_t line, struct job *job);
 
 /* Check that the jobs can share a session. Returns 0, or -EINVAL with a reason. */

@@ -166,7 +166,7 @@ static int find_sharing(struct storage_survey *survey)
     survey->is_local = is_local;
     survey->sharing = is_local ? place->local_ranks : place->ranks;
     if (code == 0 && sums[0] > 0 && sums[0] < place->ranks)
-        code = fail(EINVAL, "--measure %s: a local disk of some nodes only",
+        code = fail(EINVAL, "--measure %s: on a local disk on some nodes, but not on all",
                     survey->settings->measure);
     if (code == 0 && is_local && sums[1] > 0)
         code = fail(EINVAL, "--measure %s: local disks, but not as many ranks on each node",

@@ -69,8 +69,7 @@ int sweep_scaling_plan(struct sweep *sweep)
                     "strong,weak",
                     per_rank);
     if (wanted == SWEEP_WEAK && !weak)
-        return fail(EINVAL, "--scaling weak keeps the samples of a rank: say how many with --%s",
-                    per_rank);
+        return fail(EINVAL, "--scaling weak needs --%s, the samples of each rank", per_rank);
     if (wanted == SWEEP_STRONG && weak)
         return fail(EINVAL,
                     "--scaling strong keeps the samples of the job: use --limit-samples "

@@ -31,7 +31,7 @@ struct unfinished {
     uint64_t begun_ns;            /* for the trace */
 };
 
-/* A decode thread, or what the loader's thread counts by. */
+/* State of a decode thread, or of the loader's thread where it counts records itself. */
 struct worker {
     const struct engine_config *config;
     struct batches *batches;

@@ -415,7 +415,8 @@ static bool is_drained(const struct loader *loader)
            !loader->draws.first;
 }
 
-/* What costs a constant time always; the rest in tests, which set LOADER_CHECKS. */
+/* Assert the invariants: those of constant cost always, the others only in tests (LOADER_CHECKS).
+ */
 static void check_turn(const struct loader *loader)
 {
     const struct window *window = &loader->window;

@@ -103,10 +103,9 @@ static int find_components(void)
         !getenv("OMPI_MCA_mca_base_component_path"))
         return fail(
             ENODEV,
-            "it was started as part of a job, which takes Open MPI %d.%d.%d, whose "
-            "components are not in " MPI_COMPONENTS ": install that version here and use its "
-            "mpirun, or name its prefix in OPAL_PREFIX; started plainly, as one process, it "
-            "needs none of it",
+            "started as part of a job, but Open MPI %d.%d.%d has no components in " MPI_COMPONENTS
+            ": install that version and use its mpirun, or set OPAL_PREFIX to its prefix; a single "
+            "process needs no MPI",
             OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION);
 #endif
     return 0;
