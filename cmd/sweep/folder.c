@@ -356,21 +356,22 @@ int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round, bool (*ti
         code = child_run(&task, &result);
         if (code == -EINTR) /* discard what an interrupted process wrote */
             remove_measurement(sweep, cell, round);
-    }
-    if (code == 0)
-        code = load_measurement(sweep, cell, round);
-    if (code == -ENOENT) { /* it failed before writing the file */
-        char reason[CHILD_OUTPUT_BYTES + 64];
-        if (result.status > 128)
-            snprintf(reason, sizeof reason, "ended by signal %d: %s", result.status - 128,
-                     result.output);
-        else
-            snprintf(reason, sizeof reason, "exit status %d: %s", result.status, result.output);
-        code = json_file_write(json, json_pack("{s:s, s:i, s:o}", "schema", failure_schema,
-                                               "schema_version", SCHEMA_VERSION, "reason",
-                                               json_text(reason)));
-        if (code == 0)
+        const bool has_ended = code == 0;
+        if (has_ended)
             code = load_measurement(sweep, cell, round);
+        if (has_ended && code == -ENOENT) { /* it failed before writing the file */
+            char reason[CHILD_OUTPUT_BYTES + 64];
+            if (result.status > 128)
+                snprintf(reason, sizeof reason, "ended by signal %d: %s", result.status - 128,
+                         result.output);
+            else
+                snprintf(reason, sizeof reason, "exit status %d: %s", result.status, result.output);
+            code = json_file_write(json, json_pack("{s:s, s:i, s:o}", "schema", failure_schema,
+                                                   "schema_version", SCHEMA_VERSION, "reason",
+                                                   json_text(reason)));
+            if (code == 0)
+                code = load_measurement(sweep, cell, round);
+        }
     }
     if (nowhere >= 0)
         close(nowhere);

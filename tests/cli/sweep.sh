@@ -175,6 +175,10 @@ bad "more than 10000 cells" "$@" --batch-size 1:200:+1 --seed 1:200:+1
 bad "more than 100000 measurements" "$@" --seed 1:500:+1 --runs 1000
 bad "--nodes needs --launch" "$@" --nodes 1,2
 bad "give --ranks" "$@" --launch 'mpirun -n {ranks}'
+# A launcher that is not there ends the sweep, and is no failed measurement, which would be kept.
+try 1 "$@" --launch "$tmp/nothere" --ranks 1 --runs 1 -o "$tmp/nowhere"
+err "nothere: cannot run"
+[ "$(kept nowhere)" = 0 ] || fault "kept although nothing ran: $(cat "$tmp/nowhere"/cell-*)"
 bad "needs several values" "$@" --ranks 2 --scaling strong
 bad "--limit-samples-per-rank" "$@" --ranks 1,2 --scaling weak
 bad "needs one --limit-samples-per-rank" "$@" --ranks 1,2 --scaling strong,weak
