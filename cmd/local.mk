@@ -3,6 +3,7 @@
 libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h cmd/jobfile.c cmd/jobfile.h \
 	cmd/ramp/search.c cmd/ramp/search.h \
+	cmd/study/evaluate.c cmd/study/evaluate.h \
 	cmd/size/answer.c cmd/size/answer.h cmd/size/curve.c cmd/size/curve.h cmd/size/inputs.c cmd/size/inputs.h \
 	cmd/size/rates.c cmd/size/rates.h cmd/size/simulation.c cmd/size/simulation.h \
 	cmd/sweep/figures.c cmd/sweep/figures.h cmd/sweep/plan.c cmd/sweep/plan.h
@@ -29,7 +30,7 @@ iobench_SOURCES = \
 	cmd/shuffle/shuffle.h \
 	cmd/size/cluster.c cmd/size/forms.c cmd/size/forms.h cmd/size/measure.c cmd/size/page.c \
 	cmd/size/page.h cmd/size/recording.c cmd/size/recording.h cmd/size/size.c cmd/size/size.h \
-	cmd/study/evaluate.c cmd/study/evaluate.h cmd/study/figures.c cmd/study/needs.c cmd/study/nodes.c cmd/study/page.c cmd/study/picture.c cmd/study/plan.c \
+	cmd/study/figures.c cmd/study/needs.c cmd/study/nodes.c cmd/study/page.c cmd/study/picture.c cmd/study/plan.c \
 	cmd/study/run.c cmd/study/study.c cmd/study/study.h \
 	cmd/sweep/folder.c \
 	cmd/sweep/report.c cmd/sweep/scaling.c cmd/sweep/sweep.c cmd/sweep/sweep.h \

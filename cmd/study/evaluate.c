@@ -73,6 +73,10 @@ static struct evaluate_node *make_node(struct parser *parser, enum node_kind kin
         refuse(parser, "a shorter expression");
     *node = (struct evaluate_node){
         .kind = kind, .text = text ? strndup(text, length) : NULL, .made = parser->last_made};
+    if (text && !node->text) {
+        fail(ENOMEM, "out of memory for an expression");
+        parser->has_failed = true;
+    }
     return parser->last_made = node;
 }
 
@@ -247,6 +251,8 @@ static struct evaluate_node *parse_any(struct parser *parser)
         const char *name = parser->at;
         const size_t length = name_length(name);
         parser->at += length;
+        if (length == 0)
+            refuse(parser, "a name");
         expect(parser, "=");
         struct evaluate_node *value = parse_any(parser);
         expect(parser, ";");
@@ -298,6 +304,8 @@ char *evaluate_shown(const json_t *value)
         missing();
         return NULL;
     }
+    if (size >= 1e18) /* no count */
+        return file_format_path("%.15g", shown);
     if (size >= 99.95)
         return file_format_path("%s%s", shown < 0 ? "-" : "",
                                 words_count((uint64_t)round(size), digits));
@@ -357,7 +365,7 @@ enum statistic { COUNT, SUM, MEAN, MIN, MAX, DEVIATION };
 /* Of the numbers in a list; NAN if there are none. */
 static double statistic_of(enum statistic kind, const json_t *list)
 {
-    double sum = 0, squares = 0, least = NAN, most = NAN, count = 0;
+    double sum = 0, mean = 0, squares = 0, least = NAN, most = NAN, count = 0;
     const json_t *member;
     size_t i;
 
@@ -365,22 +373,21 @@ static double statistic_of(enum statistic kind, const json_t *list)
         return (double)json_array_size(list);
     json_array_foreach(list, i, member)
     {
-        const double value = number_of(member);
+        const double value = number_of(member), apart = value - mean;
         if (!isfinite(value))
             continue;
-        count++;
         sum += value;
-        squares += value * value;
+        mean += apart / ++count; /* by Welford: a difference of large squares says nothing */
+        squares += apart * (value - mean);
         least = fmin(least, value);
         most = fmax(most, value);
     }
-    const double mean = sum / count;
-    return kind == MIN         ? least
+    return count == 0          ? NAN
+           : kind == MIN       ? least
            : kind == MAX       ? most
-           : kind == MEAN      ? mean
-           : kind == DEVIATION ? sqrt(fmax(squares / count - mean * mean, 0))
-           : count > 0         ? sum
-                               : NAN;
+           : kind == MEAN      ? sum / count
+           : kind == DEVIATION ? sqrt(squares / count)
+                               : sum;
 }
 
 /* Evaluate the second argument for each member of the first: those for which it holds, its values,
@@ -644,7 +651,7 @@ static json_t *call_function(const char *name, const struct arguments_of_call *c
         return json_boolean(strstr(text_at(call, 0), text_at(call, 1)));
     if (strcmp(name, "split") == 0) {
         result = json_array();
-        for (const char *at = text_at(call, 0); *at; at += strspn(at, " ")) {
+        for (const char *at = text_at(call, 0); *(at += strspn(at, " "));) {
             json_array_append_new(result, json_stringn(at, strcspn(at, " ")));
             at += strcspn(at, " ");
         }
@@ -680,9 +687,10 @@ static json_t *call_function(const char *name, const struct arguments_of_call *c
         return is_fabric ? fabric : local;
     }
     assert(strcmp(name, "smooth") == 0); /* means of neighbouring points */
-    const size_t width = number_of(call->values[1]) >= 1 ? (size_t)number_of(call->values[1]) : 1;
+    const size_t count = json_array_size(first);
+    const size_t width = (size_t)fmin(fmax(1, number_of(call->values[1])), (double)count + 1);
     result = json_array();
-    for (i = 0; i + width <= json_array_size(first); i++) {
+    for (i = 0; i + width <= count; i++) {
         double sum = 0;
         for (size_t k = i; k < i + width; k++)
             sum += number_of(json_array_get(json_array_get(first, k), 1));

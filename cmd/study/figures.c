@@ -229,16 +229,19 @@ json_t *study_figures(const struct study_plan *plan)
     for (size_t i = 0; i < plan->run_count && code == 0; i++)
         if (plan->runs[i].state == STUDY_DONE)
             code = add_result(&plan->runs[i], &expressions, rows, lines, &machine);
+    struct evaluate_scope scope = {NULL, "rows", rows};
+    if (code == 0 && expressions.nodes[ALL]) {
+        json_t *changed = evaluate(expressions.nodes[ALL], &scope);
+        if (!json_is_array(changed))
+            code = fail(EINVAL, "%s: [table] all: %s", plan->study->file.path,
+                        changed ? "no list of rows" : fail_reason());
+        json_decref(rows);
+        scope.value = rows = changed;
+    }
     if (code == 0) {
         char *hidden = study_value(plan->study, "table", "hidden"), *rest = hidden;
-        struct evaluate_scope scope = {NULL, "rows", rows};
         json_t *row;
         size_t k;
-        if (expressions.nodes[ALL]) {
-            json_t *changed = value_of(expressions.nodes[ALL], &scope);
-            json_decref(rows);
-            scope.value = rows = changed;
-        }
         for (size_t i = FIRST; i <= THIRD; i++) {
             json_t *sentence = expressions.nodes[i] ? evaluate(expressions.nodes[i], &scope) : NULL;
             if (expressions.nodes[i] && !json_is_string(sentence)) {

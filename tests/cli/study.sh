@@ -211,7 +211,7 @@ expect 2 "$IOBENCH" study ./mine.ini --emulate-nodes
 says "starts no ranks"
 for wrong in 's/--runs/--rums/' 's/{each} --decode/{eahc} --decode/' 's/^command=run/command=rum/' \
     's/^title/titel/' 's/^pack=.*/pak=x/' 's/^first=/first=(/' 's/count(/cuont(/' 's/count(job.runs)/count()/' 's/\[says\]/&\nsecond=)/' \
-    's/--no-calibrate/--server-drop-cmd true/'; do
+    's/\[says\]/all=rows[0].gone\n&/' 's/\[says\]/all=of([1], "{gone}")\n&/' 's/--no-calibrate/--server-drop-cmd true/'; do
     sed "$wrong" mine.ini >wrong.ini
     "$IOBENCH" study wrong.ini --dry-run -o wrong >log 2>&1 && die "accepted: $wrong"
 done

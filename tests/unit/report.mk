@@ -12,6 +12,7 @@ UNIT_TESTS += tests/unit/test_mlperf
 UNIT_TESTS += tests/unit/test_ramp
 UNIT_TESTS += tests/unit/test_arguments
 UNIT_TESTS += tests/unit/test_sweep
+UNIT_TESTS += tests/unit/test_evaluate
 UNIT_TESTS += tests/unit/test_svg
 UNIT_TESTS += tests/unit/test_timeline_files
 UNIT_TESTS += tests/unit/test_figures
