@@ -114,6 +114,24 @@ static void show_progress(void *context, const struct checkpoint_progress *now)
     line_show(line, text);
 }
 
+/* "1/1000" or "0.001" */
+static int parse_scale(const char *text, double *scale)
+{
+    char *end;
+    double below = 1;
+
+    *scale = strtod(text, &end);
+    if (end != text && *end == '/') {
+        const char *divisor = end + 1;
+        below = strtod(divisor, &end);
+        end = end == divisor ? (char *)(uintptr_t) "?" : end;
+    }
+    *scale /= below;
+    if (end == text || *end || !(*scale > 0) || *scale > 1)
+        return fail(EINVAL, "--scale %s: expected a fraction of at most 1, such as 1/1000", text);
+    return 0;
+}
+
 static int fill_job(const struct checkpoint_settings *settings, const char *path,
                     struct checkpoint_job *job)
 {
@@ -154,21 +172,8 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
         code = fail(EINVAL, "--chunk: not a multiple of 4 KiB");
     if (code == 0)
         code = model_choose(settings->model, &job->model.model);
-    if (code == 0) {
-        /* "1/1000" or "0.001" */
-        char *end;
-        double below = 1;
-        job->model.scale = strtod(settings->scale, &end);
-        if (end != settings->scale && *end == '/') {
-            const char *divisor = end + 1;
-            below = strtod(divisor, &end);
-            end = end == divisor ? (char *)(uintptr_t) "?" : end;
-        }
-        job->model.scale /= below;
-        if (end == settings->scale || *end || !(job->model.scale > 0) || job->model.scale > 1)
-            code = fail(EINVAL, "--scale %s: expected a fraction of at most 1, such as 1/1000",
-                        settings->scale);
-    }
+    if (code == 0)
+        code = parse_scale(settings->scale, &job->model.scale);
     if (code)
         return code;
     struct plugin_choice choice;

@@ -191,6 +191,31 @@ static int train(struct write_phase *writing, bool only_pending)
     return code;
 }
 
+/* Number, create and start a checkpoint. */
+static int begin_checkpoint(struct write_phase *writing)
+{
+    struct checkpoint_shared *shared = writing->shared;
+    const bool leads = shared->ranks->place.rank == 0;
+    struct snapshot *snapshot = &writing->snapshot;
+    int code = leads ? snapshot_next_number(&shared->store, &snapshot->number) : 0;
+
+    code = shared_agree(shared, code, &snapshot->number);
+    if (code)
+        return code;
+    writing->row = &shared->result->writes[shared->result->write_count];
+    writing->row->number = snapshot->number;
+    writing->is_pending = true;
+    storage_read(shared->storage, &writing->before); /* before any rank of this node writes */
+    code = ranks_meet(shared->ranks, leads ? snapshot_begin(&shared->store, snapshot) : 0, NULL);
+    if (code)
+        return code;
+    flag_clear(&writing->done);
+    writing->begun_ns = clock_now_ns();
+    return shared->job->is_async
+               ? thread_start(&writing->thread, "saver", save_thread, writing)
+               : ranks_do(shared->ranks, "writing a checkpoint", save_act, &writing->save);
+}
+
 static int write_all(struct write_phase *writing)
 {
     struct checkpoint_shared *shared = writing->shared;
@@ -203,31 +228,8 @@ static int write_all(struct write_phase *writing)
         shared_show(shared, false, i, shared->job->writes);
         code = train(writing, false);
         const uint64_t from_ns = clock_now_ns();
-        if (code == 0) {
-            /* Number, create and start a checkpoint. */
-
-            const bool leads = shared->ranks->place.rank == 0;
-            struct snapshot *snapshot = &writing->snapshot;
-            code = leads ? snapshot_next_number(&shared->store, &snapshot->number) : 0;
-            code = shared_agree(shared, code, &snapshot->number);
-            if (code == 0) {
-                writing->row = &shared->result->writes[shared->result->write_count];
-                writing->row->number = snapshot->number;
-                writing->is_pending = true;
-                storage_read(shared->storage, &writing->before);
-                /* before any rank of this node writes */
-                code = ranks_meet(shared->ranks,
-                                  leads ? snapshot_begin(&shared->store, snapshot) : 0, NULL);
-                if (code == 0) {
-                    flag_clear(&writing->done);
-                    writing->begun_ns = clock_now_ns();
-                    code = shared->job->is_async
-                               ? thread_start(&writing->thread, "saver", save_thread, writing)
-                               : ranks_do(shared->ranks, "writing a checkpoint", save_act,
-                                          &writing->save);
-                }
-            }
-        }
+        if (code == 0)
+            code = begin_checkpoint(writing);
         if (writing->is_pending && (code || !shared->job->is_async))
             code = finish_checkpoint(writing, code);
         if (writing->row)

@@ -924,9 +924,33 @@ static void look_transport(const struct job_view *view)
 
 /* ---- CPUs ---- */
 
+/* "0-3,8": as taskset -c takes it. text: LIST_BYTES. */
+static const char *list_cpus(const cpu_set_t *cpus, char *text)
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (size_t first = 0; first < CPU_SETSIZE; first++) {
+        size_t last = first;
+        if (!CPU_ISSET(first, cpus))
+            continue;
+        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, cpus))
+            last++;
+        if (used + 16 > LIST_BYTES) {
+            snprintf(text + used, LIST_BYTES - used, ",...");
+            break;
+        }
+        used += (size_t)snprintf(text + used, LIST_BYTES - used, "%s%zu", used ? "," : "", first);
+        if (last > first)
+            used += (size_t)snprintf(text + used, LIST_BYTES - used, "-%zu", last);
+        first = last;
+    }
+    return text;
+}
+
 struct node_cpus {
     uint32_t ranks, first; /* first: its lowest rank */
-    cpu_set_t all, none_shared;
+    cpu_set_t all;
     bool is_equal; /* all ranks have the same CPUs */
     bool overlaps;
     int fewest;
@@ -935,6 +959,7 @@ struct node_cpus {
 static void look_rank_cpus(const struct job_view *view, uint32_t node)
 {
     struct node_cpus sum = {.is_equal = true, .fewest = CPU_SETSIZE};
+
     for (uint32_t i = 0; i < view->ranks->place.ranks; i++) {
         const cpu_set_t *cpus = &view->seats[i].cpus;
         cpu_set_t both;
@@ -954,25 +979,8 @@ static void look_rank_cpus(const struct job_view *view, uint32_t node)
     const bool crowded = (uint32_t)count < sum.ranks;
     const bool partly = sum.overlaps && !sum.is_equal;
 
-    size_t used = 0;
-    list[0] = '\0';
-    for (size_t first = 0; first < CPU_SETSIZE; first++) {
-        size_t last = first;
-        if (!CPU_ISSET(first, &sum.all))
-            continue;
-        while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &sum.all))
-            last++;
-        if (used + 16 > LIST_BYTES) {
-            snprintf(list + used, LIST_BYTES - used, ",...");
-            break;
-        }
-        used += (size_t)snprintf(list + used, LIST_BYTES - used, "%s%zu", used ? "," : "", first);
-        if (last > first)
-            used += (size_t)snprintf(list + used, LIST_BYTES - used, "-%zu", last);
-        first = last;
-    }
     finding_say(&finding, crowded || partly ? DOCTOR_WARN : DOCTOR_OK, "%u %s, CPUs %s%s",
-                sum.ranks, sum.ranks == 1 ? "rank" : "ranks", list,
+                sum.ranks, sum.ranks == 1 ? "rank" : "ranks", list_cpus(&sum.all, list),
                 sum.ranks == 1 ? ""
                 : sum.is_equal ? ", shared by all"
                 : partly       ? ", some in several ranks"
@@ -1718,6 +1726,75 @@ static void add_offer(void *context, const struct reader_offer *offer)
     add_finding(report, name, &finding);
 }
 
+static void look_ranks_per_node(const struct job_view *view)
+{
+    const struct ranks_place *place = &view->ranks->place;
+    struct doctor_finding finding = {0};
+    uint32_t fewest = place->ranks, most = 0;
+
+    for (uint32_t node = 0; node < place->nodes; node++) {
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < place->ranks; i++)
+            count += view->ranks->peers[i].node == node;
+        fewest = count < fewest ? count : fewest;
+        most = count > most ? count : most;
+    }
+    finding_say(&finding, fewest == most ? DOCTOR_OK : DOCTOR_WARN, "%u %s on %u %s", place->ranks,
+                place->ranks == 1 ? "rank" : "ranks", place->nodes,
+                place->nodes == 1 ? "node" : "nodes");
+    if (fewest != most)
+        finding_advise(&finding, "%u to %u ranks per node: nodes with more will be slower", fewest,
+                       most);
+    add_finding(view->report, "job", &finding);
+}
+
+/* Join the processes that a launcher started and look at the job; only rank 0 reports. Exits with 1
+ * if they do not form one job, so that scripts can ask. */
+static int look_launch(const struct invocation *invocation, bool speaks,
+                       struct doctor_report *report)
+{
+    struct ranks ranks;
+    struct job_view view = {.ranks = &ranks,
+                            .launcher = find_launcher(),
+                            .interface = getenv("PMIX_NAMESPACE") ? ", PMIx"
+                                         : getenv("PMI_RANK")     ? ", PMI"
+                                                                  : "",
+                            .report = report};
+    const char *says;
+
+    report->section = "Launch";
+    if (!report->all && speaks)
+        puts(report->section);
+    int code = command_join(&ranks);
+    if (code == 0) {
+        struct launch_seat *seats = memory_array(ranks.place.ranks, sizeof *seats);
+        code = ranks_meet(&ranks, seats ? sit_down(&ranks, seats) : -ENOMEM, NULL);
+        view.seats = seats;
+        if (code == 0 && ranks.place.rank == 0) {
+            look_launcher(&view);
+            look_library(&view);
+            look_ranks_per_node(&view);
+            look_same_library(&view);
+            if (ranks.place.ranks > 1)
+                look_transport(&view);
+            for (uint32_t node = 0; node < ranks.place.nodes; node++)
+                look_rank_cpus(&view, node);
+            look_clocks(&view);
+        }
+        free(seats);
+    } else if (!speaks) {
+        command_fails_last();
+    } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {
+        look_launcher(&view);
+        look_library(&view);
+        tell_alone(&view);
+    }
+    ranks_leave(&ranks, code != 0);
+    if (code && !report->is_bad && speaks)
+        return command_failed(invocation);
+    return code || report->is_bad ? COMMAND_FAILED : COMMAND_OK;
+}
+
 static int doctor_run(const struct invocation *invocation)
 {
     const struct doctor_settings *settings = invocation->settings;
@@ -1730,66 +1807,7 @@ static int doctor_run(const struct invocation *invocation)
         fail(EINVAL, "--launch looks at the job only: no --fabric, no PATH");
         status = command_misused(invocation);
     } else if (settings->launch) {
-        /* Exits with 1 if the processes do not form one job, so that scripts can ask. */
-        report.section = "Launch";
-        if (!report.all && speaks)
-            puts(report.section);
-        /* Join the processes that a launcher started and look at the job; only rank 0 reports. */
-        struct ranks ranks;
-        struct job_view view = {.ranks = &ranks,
-                                .launcher = find_launcher(),
-                                .interface = getenv("PMIX_NAMESPACE") ? ", PMIx"
-                                             : getenv("PMI_RANK")     ? ", PMI"
-                                                                      : "",
-                                .report = &report};
-        const char *says;
-        /* before joining, which sets variables, too */
-        int code = command_join(&ranks);
-        if (code == 0) {
-            struct launch_seat *seats = memory_array(ranks.place.ranks, sizeof *seats);
-            code = ranks_meet(&ranks, seats ? sit_down(&ranks, seats) : -ENOMEM, NULL);
-            view.seats = seats;
-            if (code == 0 && ranks.place.rank == 0) {
-                look_launcher(&view);
-                look_library(&view);
-                const struct ranks_place *place = &view.ranks->place;
-                struct doctor_finding finding = {0};
-                uint32_t fewest = place->ranks, most = 0;
-                for (uint32_t node = 0; node < place->nodes; node++) {
-                    uint32_t count = 0;
-                    for (uint32_t i = 0; i < place->ranks; i++)
-                        count += view.ranks->peers[i].node == node;
-                    fewest = count < fewest ? count : fewest;
-                    most = count > most ? count : most;
-                }
-                finding_say(&finding, fewest == most ? DOCTOR_OK : DOCTOR_WARN, "%u %s on %u %s",
-                            place->ranks, place->ranks == 1 ? "rank" : "ranks", place->nodes,
-                            place->nodes == 1 ? "node" : "nodes");
-                if (fewest != most)
-                    finding_advise(&finding,
-                                   "%u to %u ranks per node: nodes with more will be slower",
-                                   fewest, most);
-                add_finding(view.report, "job", &finding);
-                look_same_library(&view);
-                if (ranks.place.ranks > 1)
-                    look_transport(&view);
-                for (uint32_t node = 0; node < ranks.place.nodes; node++)
-                    look_rank_cpus(&view, node);
-                look_clocks(&view);
-            }
-            free(seats);
-        } else if (!speaks) {
-            command_fails_last();
-        } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {
-            look_launcher(&view);
-            look_library(&view);
-            tell_alone(&view);
-        }
-        ranks_leave(&ranks, code != 0);
-        if (code && !report.is_bad && speaks)
-            status = command_failed(invocation);
-        else
-            status = code || report.is_bad ? COMMAND_FAILED : COMMAND_OK;
+        status = look_launch(invocation, speaks, &report);
     } else if (settings->fabric) {
         look_fabric(&roots, &report);
     } else {

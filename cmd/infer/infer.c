@@ -290,6 +290,29 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
 
 /* ---- the command ---- */
 
+static int parse_batch_sizes(const char *text, struct infer_job *job)
+{
+    const char *rest = text;
+
+    do {
+        char *end;
+        errno = 0;
+        unsigned long size = strtoul(rest, &end, 10);
+        if (end == rest || *rest == '-' || errno || size == 0 || size > 1 << 20 ||
+            (*end && *end != ','))
+            return fail(
+                EINVAL,
+                "--batch-size: '%s' is not a list of numbers from 1 to 1048576 (example: 1,8,64)",
+                text);
+        if (job->batch_size_count == INFER_BATCH_SIZES_MAX)
+            return fail(EINVAL, "--batch-size: more than %d sizes", INFER_BATCH_SIZES_MAX);
+        job->batch_sizes[job->batch_size_count++] = (uint32_t)size;
+        rest = end + 1;
+        if (!*end)
+            return 0;
+    } while (true);
+}
+
 /* Split text into names, in place. */
 static int parse_precisions(char *text, struct infer_job *job)
 {
@@ -336,27 +359,7 @@ static int fill_job(struct infer_settings *settings, struct infer_job *infer)
     infer->calibrate_data = settings->calibrate_data;
     infer->calibrate_by = (enum quantise_method)settings->calibrate_by;
     code = parse_precisions(settings->precisions, infer);
-    if (code)
-        return code;
-    const char *text = settings->batch_sizes;
-    const char *rest = text;
-    do {
-        char *end;
-        errno = 0;
-        unsigned long size = strtoul(rest, &end, 10);
-        if (end == rest || *rest == '-' || errno || size == 0 || size > 1 << 20 ||
-            (*end && *end != ','))
-            return fail(
-                EINVAL,
-                "--batch-size: '%s' is not a list of numbers from 1 to 1048576 (example: 1,8,64)",
-                text);
-        if (infer->batch_size_count == INFER_BATCH_SIZES_MAX)
-            return fail(EINVAL, "--batch-size: more than %d sizes", INFER_BATCH_SIZES_MAX);
-        infer->batch_sizes[infer->batch_size_count++] = (uint32_t)size;
-        rest = end + 1;
-        if (!*end)
-            return 0;
-    } while (true);
+    return code ? code : parse_batch_sizes(settings->batch_sizes, infer);
 }
 
 static int infer_command(const struct invocation *invocation)

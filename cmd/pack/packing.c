@@ -125,6 +125,49 @@ static void look_at_image(struct shard_writer_common *common, const struct sampl
     fail_clear();
 }
 
+/* Read one sample. Every format can hold an encoded image with a name. */
+static int fill_slot(struct shard_writer *writer, struct recoder *recoder, void *cursor,
+                     uint64_t place, struct pending_sample *slot)
+{
+    struct shard_writer_common *common = writer->common;
+    struct sample *sample = &slot->sample;
+    uint64_t number = common->order ? permutation_at(common->order, place) : place;
+    int code = source_read(common->source, cursor, number, &slot->memory, sample);
+
+    if (code == 0 && sample->image_bytes == 0)
+        code = fail(ENODATA, "sample %llu (%.*s) has no image", (unsigned long long)number,
+                    (int)sample->name_bytes, sample->name);
+    if (code == 0 && (common->recode.side || common->recode.raw)) {
+        const size_t bytes = sample->image_bytes;
+        code = recoder_apply(recoder, sample, &slot->encoded, &slot->encoded_capacity);
+        if (code < 0)
+            return fail(code, "sample %llu: %s", (unsigned long long)number, fail_reason());
+        if (code == 1) {
+            counter_add(&common->recoded, 1);
+            counter_add(&common->unrecoded_bytes, bytes);
+        }
+        code = 0;
+    }
+    if (code == 0 && sample->encoding != SAMPLE_ENCODED) {
+        code = image_to_jpeg(sample, common->recode.quality, &slot->encoded,
+                             &slot->encoded_capacity, &sample->image_bytes);
+        sample->image = slot->encoded;
+        sample->encoding = SAMPLE_ENCODED;
+        counter_add(&common->encoded, 1);
+    }
+    if (code)
+        return code;
+    if (sample->id == 0)
+        sample->id = number;
+    if (sample->name_bytes == 0) {
+        sample->name = slot->name;
+        sample->name_bytes =
+            (size_t)snprintf(slot->name, sizeof slot->name, "%08llu", (unsigned long long)number);
+    }
+    look_at_image(common, sample);
+    return 0;
+}
+
 static int produce(void *argument)
 {
     struct shard_writer *writer = argument;
@@ -140,44 +183,7 @@ static int produce(void *argument)
 
     while (code == 0 && claim(writer, &place)) {
         struct pending_sample *slot = &writer->slots[place % PENDING_MOST];
-        /* Read one sample. Every format can hold an encoded image with a name. */
-        struct shard_writer_common *common = writer->common;
-        struct sample *sample = &slot->sample;
-        uint64_t number = common->order ? permutation_at(common->order, place) : place;
-        code = source_read(common->source, cursor, number, &slot->memory, sample);
-        if (code == 0 && sample->image_bytes == 0)
-            code = fail(ENODATA, "sample %llu (%.*s) has no image", (unsigned long long)number,
-                        (int)sample->name_bytes, sample->name);
-        if (code == 0 && (common->recode.side || common->recode.raw)) {
-            const size_t bytes = slot->sample.image_bytes;
-            code = recoder_apply(&recoder, &slot->sample, &slot->encoded, &slot->encoded_capacity);
-            if (code < 0)
-                code = fail(code, "sample %llu: %s", (unsigned long long)number, fail_reason());
-            else {
-                if (code == 1) {
-                    counter_add(&common->recoded, 1);
-                    counter_add(&common->unrecoded_bytes, bytes);
-                }
-                code = 0;
-            }
-        }
-        if (code == 0 && sample->encoding != SAMPLE_ENCODED) {
-            code = image_to_jpeg(sample, common->recode.quality, &slot->encoded,
-                                 &slot->encoded_capacity, &sample->image_bytes);
-            sample->image = slot->encoded;
-            sample->encoding = SAMPLE_ENCODED;
-            counter_add(&common->encoded, 1);
-        }
-        if (code == 0) {
-            if (sample->id == 0)
-                sample->id = number;
-            if (sample->name_bytes == 0) {
-                sample->name = slot->name;
-                sample->name_bytes = (size_t)snprintf(slot->name, sizeof slot->name, "%08llu",
-                                                      (unsigned long long)number);
-            }
-            look_at_image(common, sample);
-        }
+        code = fill_slot(writer, &recoder, cursor, place, slot);
         slot->skipped = code != 0;
         if (code && writer->common->skip && code != -ENOMEM) {
             note_first(writer->common, &writer->common->skipped, writer->common->first_skipped);
@@ -446,6 +452,24 @@ static int plan_work(struct pack *pack)
     return target_check_room(&pack->target, pack->figures->needed_bytes);
 }
 
+/* Hash everything that determines the output. Not on_error: a finished shard is the same either
+ * way. */
+static uint64_t plan_of(const struct pack *pack)
+{
+    const struct pack_job *job = pack->job;
+    const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
+    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *byte = texts[i]; *byte; byte++)
+            plan = random_hash(plan, (uint8_t)*byte, i);
+    plan = random_hash(plan, job->quality, job->shuffle);
+    if (job->side || job->raw)
+        plan = random_hash(plan, job->side, 1 + job->raw);
+    return job->odd_labels == FORMAT_ODD_REFUSE ? plan
+                                                : random_hash(plan, (uint64_t)job->odd_labels, 0);
+}
+
 static int prepare_pack(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
@@ -463,19 +487,7 @@ static int prepare_pack(struct pack *pack)
         code = choose_shards(pack, &pack->shards);
     if (code)
         return code;
-    /* Hash everything that determines the output. Not on_error: a finished shard is the same either
-     * way. */
-    const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
-    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        for (const char *byte = texts[i]; *byte; byte++)
-            plan = random_hash(plan, (uint8_t)*byte, i);
-    plan = random_hash(plan, job->quality, job->shuffle);
-    if (job->side || job->raw)
-        plan = random_hash(plan, job->side, 1 + job->raw);
-    pack->plan = job->odd_labels == FORMAT_ODD_REFUSE
-                     ? plan
-                     : random_hash(plan, (uint64_t)job->odd_labels, 0);
+    pack->plan = plan_of(pack);
     /* A copy of generated images counts, too. */
     const struct target_request request = {
         .path = job->target,
