@@ -183,7 +183,7 @@ static struct {
     uint64_t told_ns;
 } progress_line;
 
-static void show_progress(void *context, const struct cache_progress *progress)
+static void show_cache_progress(void *context, const struct cache_progress *progress)
 {
     const uint64_t now_ns = clock_now_ns();
     char share[32] = "";
@@ -442,7 +442,7 @@ int main(int argc, char **argv)
                                             {0}};
     const struct cachectl_command *command = NULL;
     struct call call = {.settings = {.timeout_ns = UINT64_C(300000000000)},
-                        .observer = {.progress = show_progress}};
+                        .observer = {.progress = show_cache_progress}};
 
     startup_undo_inherited();
     if (escape_streams(&stdout, &stderr))

@@ -103,7 +103,7 @@ static const struct option_spec checkpoint_options[] = {
 };
 /* clang-format on */
 
-static void show_progress(void *context, const struct checkpoint_progress *now)
+static void show_checkpoint_progress(void *context, const struct checkpoint_progress *now)
 {
     struct line *line = context;
     char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], text[sizeof line->last];
@@ -238,7 +238,7 @@ static int checkpoint_command(const struct invocation *invocation)
         const struct checkpoint_settings *settings = invocation->settings;
         struct line line = line_start();
         const struct checkpoint_observer observer = {
-            .progress = ranks.place.rank == 0 ? show_progress : NULL, .context = &line};
+            .progress = ranks.place.rank == 0 ? show_checkpoint_progress : NULL, .context = &line};
         struct checkpoint_result result;
         char command[4096];
         const struct checkpoint_asked asked = {

@@ -80,8 +80,8 @@ struct infer_show {
     bool table; /* on standard output */
 };
 
-static void show_progress(void *context, const struct infer_row *row, uint64_t done, uint64_t total,
-                          uint64_t elapsed_ns)
+static void show_pass(void *context, const struct infer_row *row, uint64_t done, uint64_t total,
+                      uint64_t elapsed_ns)
 {
     struct infer_show *show = context;
     char what[64] = "calibrating";
@@ -380,7 +380,7 @@ static int infer_command(const struct invocation *invocation)
                               .table =
                                   !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
     const struct infer_observer observer = {
-        .progress = show_progress, .row = show_row, .context = &show};
+        .progress = show_pass, .row = show_row, .context = &show};
     int code = infer_run(&job, &observer, &result);
     uint64_t skipped = result.result.index_faults;
     for (uint32_t i = 0; i < result.row_count; i++)

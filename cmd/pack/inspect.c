@@ -261,7 +261,7 @@ static int count_records(struct inspect *inspect)
     return 0;
 }
 
-static void show_progress(void *context, uint64_t done_bytes, uint64_t total_bytes)
+static void show_index_progress(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
     struct line *line = context;
     char bar[LINE_PART_BYTES], text[sizeof line->last];
@@ -364,7 +364,7 @@ static int inspect_command(const struct invocation *invocation)
 {
     struct inspect_job *job = invocation->settings;
     struct line line = line_start();
-    const struct inspect_observer observer = {.progress = show_progress, .context = &line};
+    const struct inspect_observer observer = {.progress = show_index_progress, .context = &line};
     struct inspection *found = memory_zeroed(sizeof *found);
 
     if (!found)

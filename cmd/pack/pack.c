@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void show_progress(void *context, const struct pack_progress *now)
+static void show_pack_progress(void *context, const struct pack_progress *now)
 {
     struct line *line = context;
     uint64_t done = now->done - now->kept, total = now->total - now->kept;
@@ -75,7 +75,7 @@ static int pack_command(const struct invocation *invocation)
 {
     struct pack_job *job = invocation->settings;
     struct line line = line_start();
-    const struct pack_observer observer = {.progress = show_progress, .context = &line};
+    const struct pack_observer observer = {.progress = show_pack_progress, .context = &line};
     struct plugin_choice format;
     struct pack_figures figures;
     struct guard_moment start;

@@ -391,7 +391,7 @@ struct watcher {
     json_t *faults; /* NULL without --json */
 };
 
-static void show_progress(void *context, const struct verify_progress *now)
+static void show_verify_progress(void *context, const struct verify_progress *now)
 {
     struct watcher *watcher = context;
     double seconds = (double)now->elapsed_ns * 1e-9;
@@ -433,7 +433,7 @@ static int verify_command(const struct invocation *invocation)
                               .quiet = job->json && strcmp(job->json, "-") == 0,
                               .faults = job->json ? json_array() : NULL};
     const struct verify_observer observer = {
-        .progress = show_progress, .fault = take_fault, .context = &watcher};
+        .progress = show_verify_progress, .fault = take_fault, .context = &watcher};
     struct verify_figures figures;
     struct guard_moment start;
     struct guard_counts guard = {0};

@@ -77,7 +77,7 @@ static bool reads_same(const struct job *jobs)
     return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-static int show(const struct beside *beside, const struct job *jobs)
+static int show_beside(const struct beside *beside, const struct job *jobs)
 {
     const char *path = jobs[0].output.json;
     const bool has_text = !path || strcmp(path, "-") != 0;
@@ -164,7 +164,7 @@ int beside_carry_out(const struct invocation *invocation, struct job *jobs, memb
     members_end(&beside.members, code);
     for (uint32_t i = 0; i < beside.members.started; i++)
         status = beside.members.list[i].status ? beside.members.list[i].status : status;
-    if (code == 0 && show(&beside, jobs))
+    if (code == 0 && show_beside(&beside, jobs))
         status = command_failed(invocation);
     members_release(&beside.members);
     return status;

@@ -263,7 +263,7 @@ static int answer_all(const struct size_settings *settings, struct size_table *t
     return code;
 }
 
-static int show(const struct size_settings *settings, const struct size_table *table)
+static int show_cluster(const struct size_settings *settings, const struct size_table *table)
 {
     if (settings->chart)
         return size_page_chart(table, settings->chart);
@@ -289,7 +289,7 @@ int size_cluster(const struct invocation *invocation)
     }
     int code = answer_all(settings, &table);
     if (code == 0)
-        code = show(settings, &table);
+        code = show_cluster(settings, &table);
     free(table.cases);
     if (code == 0)
         return COMMAND_OK;
