@@ -41,6 +41,10 @@ says "tiny on cuda" "INT8 calibrated by kl on 6 images" "cuDNN has no engine for
 expect 0 "$IOBENCH" infer --network lenet --size 16 --classes 3 --data set --checkpoint ahead --batch-size 5 \
     --limit-samples 8 --threads 2 --memory 16m --backend cuda:fp32,plans=nowhere/plans.json
 says "chosen engines are not kept, and will be timed again: nowhere/plans.json"
+# An empty name is no file, as "none" is.
+expect 0 "$IOBENCH" infer --network lenet --size 16 --classes 3 --data set --checkpoint ahead --batch-size 5 \
+    --limit-samples 8 --threads 2 --memory 16m --backend cuda:fp32,plans=
+case $out in *"are not kept"*) die "kept in a file without a name: $out" ;; esac
 # One seed, the same losses on each backend; and a benchmark of what runs without an engine is none.
 steps=$(dirname "$IOBENCH")/bench/device_steps
 expect 0 "$steps" --side 16 --loss 3 lenet 2 reference cuda:fp16,plans=none cuda:fp32,plans=none,fusion=no

@@ -348,6 +348,8 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     char *cached = settings->plans ? NULL : file_cache_path("cudnn-plans.json");
     const char *plans = settings->plans ? settings->plans : cached;
 
+    if (plans && (!plans[0] || strcmp(plans, "none") == 0))
+        plans = NULL;
     if (cached)
         folder_make_parent(cached); /* an error is reported when the file is written */
     int code = runtime_open(&cuda->model.runtime, (uint32_t)settings->device, config->local_rank);
@@ -358,7 +360,7 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
                             .deterministic = settings->deterministic,
                             /* calibration runs too few batches to pay for timing engines */
                             .tournament = config->calibration ? 1 : (uint32_t)settings->tournament,
-                            .plans = plans && strcmp(plans, "none") != 0 ? plans : NULL});
+                            .plans = plans});
     free(cached);
     if (code == 0)
         code = cuda_model_open(&cuda->model, settings, config);
