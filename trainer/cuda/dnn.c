@@ -457,7 +457,7 @@ static int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle,
     *graph = (struct dnn_graph){.shape = shape};
     if (shape->kind == DNN_FORWARD)
         build_forward(graph);
-    else if (shape->fusion & DNN_NORM)
+    else if (shape->kind == DNN_DATA && shape->fusion & DNN_NORM)
         build_norm_data(graph);
     else
         add_convolution(graph,
