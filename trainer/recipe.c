@@ -35,7 +35,7 @@ struct recipe recipe_choose(enum backend_recipe kind, const struct network *netw
         const struct lars_point *low = &lars_points[i], *high = &lars_points[i + 1];
         struct lars_point point = batch_size >= high->batch_size ? *high : *low;
         point.rate = batch_size < low->batch_size
-                         ? low->rate * batch_size / low->batch_size
+                         ? low->rate * (batch_size / low->batch_size)
                          : low->rate + (high->rate - low->rate) * (batch_size - low->batch_size) /
                                            (high->batch_size - low->batch_size);
         recipe.decay_shape = RECIPE_SQUARE;
