@@ -329,13 +329,14 @@ static void continue_read(struct uring *uring, struct uring_op *op, int result)
 static void complete(struct uring *uring, uint64_t user_data, int result)
 {
     const uint32_t index = (uint32_t)user_data;
-    struct uring_op *op = &uring->ops[index];
+    struct uring_op *op;
 
     switch (user_data >> FOR_SHIFT) {
     case FOR_HANDLE:
         opened(uring, &uring->handles.all[index], result);
         break;
     case FOR_OP:
+        op = &uring->ops[index];
         if (op->state == OP_ABANDONED) {
             assert(uring->abandoned > 0);
             uring->abandoned--;
@@ -372,8 +373,8 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
         const uint64_t age_ns = now_ns - op->request->submit_ns;
         struct uring_queue *queue = queue_of(uring, op->handle);
         if (op->state == OP_WAITING && op->handle->opened && age_ns > interval_ns) {
-            begin_read(uring,
-                       dequeue(queue)); /* it waits for reads that do not end: they are late */
+            /* It waits for reads that do not end: they are late. */
+            begin_read(uring, dequeue(queue));
         } else if (age_ns <= timeout_ns) {
             continue;
         } else if (op->state == OP_WAITING) {
