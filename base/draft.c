@@ -51,12 +51,42 @@ bool file_is_draft_name(const char *name)
     return name[0] == '.' && length > end && strcmp(name + length - end, draft_end) == 0;
 }
 
+static int create_draft(struct file_draft *draft, const char *given)
+{
+    char suffix[FILE_DRAFT_SUFFIX_BYTES];
+    int code = -EEXIST;
+
+    for (int i = 0; code == -EEXIST && i < (given ? 1 : TRIES); i++) {
+        free(draft->draft_path);
+        draft->draft_path = NULL;
+        code = given ? 0 : file_draft_suffix(suffix);
+        if (code)
+            return code;
+        draft->draft_path = file_draft_path(draft->path, given ? given : suffix);
+        int fd = draft->draft_path
+                     ? folder_create_file(&draft->folder, file_name(draft->draft_path))
+                     : -ENOMEM;
+        code = fd < 0 ? fd : 0;
+        if (code)
+            continue;
+        /* Without flock only file_draft_remove_stale() loses; with it, that may have been first. */
+        const bool is_taken = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
+        if (!is_taken && fstat(fd, &draft->made) == 0 && draft->made.st_nlink) {
+            draft->fd = fd;
+            return 0;
+        }
+        draft->made = (struct stat){0};
+        close(fd);
+        code = fail(EEXIST, "%s: somebody removed it", draft->draft_path);
+    }
+    return code;
+}
+
 int file_draft_open(struct file_draft *draft, const char *path,
                     const struct file_draft_options *options)
 {
-    const char *name, *given = options ? options->suffix : NULL;
-    char suffix[FILE_DRAFT_SUFFIX_BYTES];
     const uid_t user = geteuid();
+    const char *name;
     struct stat status, folder;
 
     *draft = (struct file_draft){
@@ -78,29 +108,8 @@ int file_draft_open(struct file_draft *draft, const char *path,
                         "%s: is %s: only a regular file is replaced; name another", path,
                         file_kind_text(status.st_mode));
     }
-    for (int i = 0; i == 0 ? code == 0 : code == -EEXIST && !given && i < TRIES; i++) {
-        free(draft->draft_path);
-        draft->draft_path = NULL;
-        code = given ? 0 : file_draft_suffix(suffix);
-        if (code)
-            break;
-        draft->draft_path = file_draft_path(path, given ? given : suffix);
-        int fd = draft->draft_path
-                     ? folder_create_file(&draft->folder, file_name(draft->draft_path))
-                     : -ENOMEM;
-        code = fd < 0 ? fd : 0;
-        if (code)
-            continue;
-        /* Without flock only file_draft_remove_stale() loses; with it, that may have been first. */
-        const bool is_taken = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
-        if (!is_taken && fstat(fd, &draft->made) == 0 && draft->made.st_nlink) {
-            draft->fd = fd;
-            continue;
-        }
-        draft->made = (struct stat){0};
-        close(fd);
-        code = fail(EEXIST, "%s: somebody removed it", draft->draft_path);
-    }
+    if (code == 0)
+        code = create_draft(draft, options ? options->suffix : NULL);
     if (code)
         file_draft_abandon(draft);
     return code;
