@@ -143,16 +143,25 @@ static bool run_next(const struct chunk *chunk, struct run *run)
     return left > 0;
 }
 
-static void copy_chunk(const struct chunk *chunk, real *tensor, real *matrix, bool to_tensor)
+/* From a matrix of channels x CHUNK into the tensor. */
+static void scatter_chunk(const struct chunk *chunk, const real *matrix, real *tensor)
 {
     const size_t plane = (size_t)chunk->window->out_height * chunk->window->out_width;
 
     for (struct run run = {0}; run_next(chunk, &run);)
-        for (size_t c = 0; c < chunk->channels; c++) {
-            real *there = tensor + run.tensor + c * plane;
-            real *here = matrix + c * stride_of(CHUNK) + run.pixel;
-            memcpy(to_tensor ? there : here, to_tensor ? here : there, run.count * sizeof *here);
-        }
+        for (size_t c = 0; c < chunk->channels; c++)
+            memcpy(tensor + run.tensor + c * plane, matrix + c * stride_of(CHUNK) + run.pixel,
+                   run.count * sizeof *tensor);
+}
+
+static void gather_chunk(const struct chunk *chunk, const real *tensor, real *matrix)
+{
+    const size_t plane = (size_t)chunk->window->out_height * chunk->window->out_width;
+
+    for (struct run run = {0}; run_next(chunk, &run);)
+        for (size_t c = 0; c < chunk->channels; c++)
+            memcpy(matrix + c * stride_of(CHUNK) + run.pixel, tensor + run.tensor + c * plane,
+                   run.count * sizeof *matrix);
 }
 
 static struct chunk chunk_start(const struct kernel_window *window, uint32_t group)
@@ -190,7 +199,7 @@ void kernel_convolution(const struct kernel_window *window, const real *input, c
             kernel_matrix_add(chunk.channels, chunk.count, chunk.taps,
                               (struct kernel_matrix){weight + channel * chunk.taps, chunk.taps, 1},
                               taps, pitch, result, pitch);
-            copy_chunk(&chunk, output, result, true);
+            scatter_chunk(&chunk, result, output);
         }
     }
 }
@@ -206,7 +215,7 @@ void kernel_convolution_backward(const struct kernel_window *window, const real 
         const size_t channel = group * chunk.channels, first = channel * chunk.taps;
         real *d_result = workspace, *taps = workspace + chunk.channels * pitch;
         while (chunk_next(&chunk)) {
-            copy_chunk(&chunk, (real *)(uintptr_t)d_output, d_result, false);
+            gather_chunk(&chunk, d_output, d_result);
             unfold(&chunk, input, (struct unfolded){taps, .tap_step = 1, .pixel_step = row});
             kernel_matrix_add(chunk.channels, chunk.taps, chunk.count,
                               (struct kernel_matrix){d_result, pitch, 1}, taps, row,
