@@ -104,6 +104,7 @@ static int check_cold(const struct ranks *ranks, const struct cold_report *repor
 static void settle_cold(const struct cold_report *reports, uint32_t ranks, struct result_run *run)
 {
     for (uint32_t i = 0; i < ranks; i++) {
+        assert(reports[i].rank.node < run->node_count);
         struct result_node *node = &run->nodes[reports[i].rank.node];
         struct result_cold cold = reports[i].cold;
         char whose[32];
@@ -116,7 +117,6 @@ static void settle_cold(const struct cold_report *reports, uint32_t ranks, struc
             continue;
         }
         memcpy(node->host, reports[i].rank.host, sizeof node->host);
-        assert(reports[i].rank.node < run->node_count);
         node->cold = cold;
     }
     run->cold = run->nodes[reports[0].rank.node].cold;
