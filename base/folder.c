@@ -355,10 +355,10 @@ int folder_rename(const struct folder *from, const char *name, const struct fold
     return 0;
 }
 
-/*  Paths that match a pattern. Not by glob(3): glibc's aborts the program when out of memory.
- */
+/* ---- paths that match a pattern ---- */
 
-/* The first `done` bytes of the pattern have no wildcard. */
+/* The first `done` bytes of the pattern have no wildcard. Not by glob(3): glibc's aborts the
+ * program when out of memory. */
 static int add_matches(struct folder_names *found, const char *pattern, size_t done)
 {
     const char *wild = strpbrk(pattern + done, "*?["); /* the first component with a wildcard */
@@ -399,8 +399,10 @@ int folder_names_matching(struct folder_names *names, const char *pattern)
     return code;
 }
 
-/*  Removal of a tree: one walk only checks, a second removes. The second checks each name again, so
- * whatever appeared in between stays. */
+/* ---- removal of a tree ---- */
+
+/* One walk only checks, a second removes; the second checks each name again, so whatever appeared
+ * in between stays. */
 
 enum { TREE_DEPTH = 32 };
 

@@ -284,11 +284,6 @@ bool image_limits_scan(const struct image_limits *limits, uint64_t scan, uint64_
     return false;
 }
 
-/* Sizes of BITMAPFILEHEADER and of what follows it. */
-enum { FILE_HEADER = 14, CORE_HEADER = 12, INFO_HEADER = 40 };
-
-enum { RGB = 0, RLE8 = 1, RLE4 = 2, BITFIELDS = 3, ALPHA_BITFIELDS = 6 };
-
 size_t netpbm_pixel_bytes(const struct netpbm *header)
 {
     return (size_t)header->width * header->height * header->channels;

@@ -75,8 +75,8 @@ int option_set(const struct option_spec *table, void *settings, const char *name
 int option_set_list(const struct option_spec *table, void *settings, const char *list,
                     const char *where);
 
-const struct option_spec *option_find(const struct option_spec *table,
-                                      const char *name); /* or alias */
+/* Find a row by its name or alias. NULL if unknown. */
+const struct option_spec *option_find(const struct option_spec *table, const char *name);
 
 /* Offer the names of a table as what a mistyped option may have meant. */
 struct nearest;

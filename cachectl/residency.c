@@ -356,8 +356,8 @@ static void look_at_path(struct residency_probe *probe, const char *path, struct
     whole.bytes = subject->bytes;
     if (!subject->ranges)
         subject->ranges = &whole, subject->range_count = 1;
-    if (!S_ISBLK(
-            subject->status.st_mode)) { /* that has its disk's pages, whatever holds its node */
+    /* A block device has its disk's pages, whatever holds its node. */
+    if (!S_ISBLK(subject->status.st_mode)) {
         pthread_mutex_lock(&probe->lock);
         const struct mount_sight *mount = sight_of(probe, subject);
         subject->in_memory = mount && mount->in_memory;

@@ -140,11 +140,6 @@ void uring_choose_read_ahead(struct uring *uring, const struct uring_settings *s
     }
 }
 
-/* ---- What the io_uring of this machine offers: each thing is tried on a ring of its own. */
-
-enum { ENTRIES = 256, BUFFER_BYTES = 64 * 1024 };
-enum { REGISTER_IOWQ_MAX_WORKERS = 19 }; /* Linux 5.15; older headers lack it */
-
 int uring_set_up(struct uring *uring, const struct uring_settings *settings,
                  struct reader_traits *traits)
 {
@@ -216,6 +211,9 @@ int uring_set_up(struct uring *uring, const struct uring_settings *settings,
 }
 
 /* ---- what the io_uring of this machine offers: each thing is tried on a ring of its own ---- */
+
+enum { ENTRIES = 256, BUFFER_BYTES = 64 * 1024 };
+enum { REGISTER_IOWQ_MAX_WORKERS = 19 }; /* Linux 5.15; older headers lack it */
 
 static int try_flags(unsigned flags)
 {

@@ -170,8 +170,8 @@ void devices_of_device(const struct telemetry_roots *roots, unsigned device_majo
     }
     snprintf(inner, sizeof inner, "%s/slaves", folder);
     if (leaves_of_folder(roots, inner, depth, list)) {
-        for (unsigned i = 0; i < 8;
-             i++) { /* caching devices of a bcache; its backing one is a slave */
+        /* Caching devices of a bcache; its backing one is a slave. */
+        for (unsigned i = 0; i < 8; i++) {
             snprintf(inner, sizeof inner, "bcache/cache/cache%u/../dev", i);
             if (read_number(folder, inner, &device_major, &device_minor))
                 devices_of_device(roots, device_major, device_minor, depth + 1, list);

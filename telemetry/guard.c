@@ -171,8 +171,8 @@ void guard_begin(struct guard_moment *from)
 
     pthread_mutex_lock(&watch.lock);
     watch.open++;
-    if (watch.process !=
-        getpid()) { /* nobody waits for the thread of a process that forked this one */
+    /* Nobody waits for the thread of a process that forked this one. */
+    if (watch.process != getpid()) {
         sigaction(SIGCONT, &action, NULL);
         watch.process = 0;
         folder_close(&watch.tasks);

@@ -188,8 +188,8 @@ void sampler_sample(struct sampler *sampler)
             memset(values, 0xff, bytes); /* PROBE_MISSING */
         watched->is_fresh = false;
     }
-    series_append(&sampler->series, start_ns + read_ns / 2,
-                  sampler->values); /* middle of the reading */
+    /* At the middle of the reading. */
+    series_append(&sampler->series, start_ns + read_ns / 2, sampler->values);
     pthread_mutex_unlock(&sampler->lock);
     const uint64_t spent_ns = clock_now_ns() - begin_ns;
     if (spent_ns > sampler->figures.longest_ns)
