@@ -360,6 +360,94 @@ static json_t *record_json(const struct inspect_record *record)
                      (int)record->components, "image_bytes", (json_int_t)record->image_bytes);
 }
 
+static void print_first(const struct inspection *found)
+{
+    char image[WORDS_BYTES];
+
+    for (uint32_t i = 0; i < found->shown; i++) {
+        const struct inspect_record *record = &found->first[i];
+        printf("record %-3" PRIu32 " %s at %" PRIu64 ": ", i, escape_shown(record->shard),
+               record->offset);
+        if (record->damaged) {
+            printf("damaged: %s\n", escape_shown(record->reason));
+            continue;
+        }
+        printf("label %" PRId32 ", %s %" PRIu32 " x %" PRIu32 ", %s", record->label, record->kind,
+               record->width, record->height, bytes_text(record->image_bytes, image, sizeof image));
+        printf("%s%s\n", record->name[0] ? ", " : "", escape_shown(record->name));
+    }
+}
+
+static void print_inspection(const struct inspect_job *job, const struct inspection *found)
+{
+    char count[WORDS_BYTES], bytes[WORDS_BYTES];
+
+    printf("%s\n", escape_shown(job->path));
+    printf("format     %s, compression %s\n", found->format, found->compression);
+    printf("shards     %s, %s\n", words_count(found->shards, count),
+           bytes_text(found->data_bytes, bytes, sizeof bytes));
+    if (found->shards > 1)
+        print_sizes("", &found->shard_bytes);
+    printf("records    %s, %s\n", words_count(found->records, count),
+           bytes_text(found->record_bytes, bytes, sizeof bytes));
+    print_sizes("", &found->size_bytes);
+    printf("index      %s\n", strcmp(found->sidecar, "fresh") == 0 ? "kept beside the data"
+                              : strcmp(found->sidecar, "none") == 0
+                                  ? "none yet; the first run writes it"
+                              : strcmp(found->sidecar, "stale") == 0
+                                  ? "stale: the data changed; the next run rewrites it"
+                                  : "damaged; the next run rewrites it");
+    print_images(found);
+    print_labels(found);
+    print_first(found);
+    if (found->other_files)
+        printf("other      %s file%s without samples\n", words_count(found->other_files, count),
+               found->other_files == 1 ? "" : "s");
+    if (found->damaged)
+        printf("DAMAGED    %s of %s sampled records, the first: %s; to check all: iobench verify\n",
+               words_count(found->damaged, count), words_count(found->looked, bytes),
+               escape_shown(found->first_damage));
+}
+
+static json_t *inspection_json(const struct inspect_job *job, const struct inspection *found)
+{
+    json_t *labels =
+        found->classes == 0
+            ? json_null()
+            : json_pack("{s:i, s:i, s:I, s:I, s:I, s:I}", "minimum", (int)found->label_minimum,
+                        "maximum", (int)found->label_maximum, "different",
+                        (json_int_t)found->classes, "fewest_records",
+                        (json_int_t)found->class_minimum, "most_records",
+                        (json_int_t)found->class_maximum, "records_without",
+                        (json_int_t)found->unlabelled);
+    json_t *first = json_array();
+
+    for (uint32_t i = 0; i < found->shown; i++)
+        json_array_append_new(first, record_json(&found->first[i]));
+    json_t *looked = json_pack(
+        "{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+        "records", (json_int_t)found->looked, "damaged", (json_int_t)found->damaged, "first_damage",
+        found->damaged ? json_text(found->first_damage) : json_null(), "jpeg",
+        (json_int_t)found->of_kind[IMAGE_JPEG], "png", (json_int_t)found->of_kind[IMAGE_PNG],
+        "webp", (json_int_t)found->of_kind[IMAGE_WEBP], "gif",
+        (json_int_t)found->of_kind[IMAGE_GIF], "bmp", (json_int_t)found->of_kind[IMAGE_BMP], "raw",
+        (json_int_t)found->raw, "other", (json_int_t)found->of_kind[IMAGE_UNKNOWN], "progressive",
+        (json_int_t)found->progressive, "gray", (json_int_t)found->gray, "cmyk",
+        (json_int_t)found->four_components, "image_bytes", sizes_json(&found->image_bytes),
+        "width_pixels", sizes_json(&found->width), "height_pixels", sizes_json(&found->height),
+        "labels", labels);
+    return json_pack(
+        "{s:o, s:I, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
+        json_text(job->path), "unread_samples", (json_int_t)found->unread_samples, "other_files",
+        (json_int_t)found->other_files, "remarks",
+        json_texts(found->remark_count, REMARK_TEXT_BYTES, found->remarks[0]), "format",
+        found->format, "compression", found->compression, "index", found->sidecar, "shards",
+        (json_int_t)found->shards, "records", (json_int_t)found->records, "data_bytes",
+        (json_int_t)found->data_bytes, "record_bytes_total", (json_int_t)found->record_bytes,
+        "shard_bytes", sizes_json(&found->shard_bytes), "record_bytes",
+        sizes_json(&found->size_bytes), "looked_at", looked, "first_records", first);
+}
+
 static int inspect_command(const struct invocation *invocation)
 {
     struct inspect_job *job = invocation->settings;
@@ -406,88 +494,10 @@ static int inspect_command(const struct invocation *invocation)
     catalog_destroy(inspect.catalog);
     plugin_release(&inspect.format);
     line_clear(&line);
-    if (code == 0 && job->json) {
-        json_t *labels =
-            found->classes == 0
-                ? json_null()
-                : json_pack("{s:i, s:i, s:I, s:I, s:I, s:I}", "minimum", (int)found->label_minimum,
-                            "maximum", (int)found->label_maximum, "different",
-                            (json_int_t)found->classes, "fewest_records",
-                            (json_int_t)found->class_minimum, "most_records",
-                            (json_int_t)found->class_maximum, "records_without",
-                            (json_int_t)found->unlabelled);
-        json_t *first = json_array();
-        for (uint32_t i = 0; i < found->shown; i++)
-            json_array_append_new(first, record_json(&found->first[i]));
-        json_t *looked = json_pack(
-            "{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-            "records", (json_int_t)found->looked, "damaged", (json_int_t)found->damaged,
-            "first_damage", found->damaged ? json_text(found->first_damage) : json_null(), "jpeg",
-            (json_int_t)found->of_kind[IMAGE_JPEG], "png", (json_int_t)found->of_kind[IMAGE_PNG],
-            "webp", (json_int_t)found->of_kind[IMAGE_WEBP], "gif",
-            (json_int_t)found->of_kind[IMAGE_GIF], "bmp", (json_int_t)found->of_kind[IMAGE_BMP],
-            "raw", (json_int_t)found->raw, "other", (json_int_t)found->of_kind[IMAGE_UNKNOWN],
-            "progressive", (json_int_t)found->progressive, "gray", (json_int_t)found->gray, "cmyk",
-            (json_int_t)found->four_components, "image_bytes", sizes_json(&found->image_bytes),
-            "width_pixels", sizes_json(&found->width), "height_pixels", sizes_json(&found->height),
-            "labels", labels);
-        code = json_file_write(
-            job->json,
-            json_pack("{s:o, s:I, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-                      "data", json_text(job->path), "unread_samples",
-                      (json_int_t)found->unread_samples, "other_files",
-                      (json_int_t)found->other_files, "remarks",
-                      json_texts(found->remark_count, REMARK_TEXT_BYTES, found->remarks[0]),
-                      "format", found->format, "compression", found->compression, "index",
-                      found->sidecar, "shards", (json_int_t)found->shards, "records",
-                      (json_int_t)found->records, "data_bytes", (json_int_t)found->data_bytes,
-                      "record_bytes_total", (json_int_t)found->record_bytes, "shard_bytes",
-                      sizes_json(&found->shard_bytes), "record_bytes",
-                      sizes_json(&found->size_bytes), "looked_at", looked, "first_records", first));
-    }
-    if (code == 0 && !(job->json && strcmp(job->json, "-") == 0)) {
-        char count[WORDS_BYTES], bytes[32];
-        printf("%s\n", escape_shown(job->path));
-        printf("format     %s, compression %s\n", found->format, found->compression);
-        printf("shards     %s, %s\n", words_count(found->shards, count),
-               bytes_text(found->data_bytes, bytes, sizeof bytes));
-        if (found->shards > 1)
-            print_sizes("", &found->shard_bytes);
-        printf("records    %s, %s\n", words_count(found->records, count),
-               bytes_text(found->record_bytes, bytes, sizeof bytes));
-        print_sizes("", &found->size_bytes);
-        printf("index      %s\n", strcmp(found->sidecar, "fresh") == 0 ? "kept beside the data"
-                                  : strcmp(found->sidecar, "none") == 0
-                                      ? "none yet; the first run writes it"
-                                  : strcmp(found->sidecar, "stale") == 0
-                                      ? "stale: the data changed; the next run rewrites it"
-                                      : "damaged; the next run rewrites it");
-        print_images(found);
-        print_labels(found);
-        char image[WORDS_BYTES];
-        for (uint32_t i = 0; i < found->shown; i++) {
-            const struct inspect_record *record = &found->first[i];
-            printf("record %-3" PRIu32 " %s at %" PRIu64 ": ", i, escape_shown(record->shard),
-                   record->offset);
-            if (record->damaged) {
-                printf("damaged: %s\n", escape_shown(record->reason));
-                continue;
-            }
-            printf("label %" PRId32 ", %s %" PRIu32 " x %" PRIu32 ", %s", record->label,
-                   record->kind, record->width, record->height,
-                   bytes_text(record->image_bytes, image, sizeof image));
-            printf("%s%s\n", record->name[0] ? ", " : "", escape_shown(record->name));
-        }
-        if (found->other_files)
-            printf("other      %s file%s without samples\n", words_count(found->other_files, count),
-                   found->other_files == 1 ? "" : "s");
-        char damaged[WORDS_BYTES], looked[WORDS_BYTES];
-        if (found->damaged)
-            printf("DAMAGED    %s of %s sampled records, the first: %s; to check all: iobench "
-                   "verify\n",
-                   words_count(found->damaged, damaged), words_count(found->looked, looked),
-                   escape_shown(found->first_damage));
-    }
+    if (code == 0 && job->json)
+        code = json_file_write(job->json, inspection_json(job, found));
+    if (code == 0 && !(job->json && strcmp(job->json, "-") == 0))
+        print_inspection(job, found);
     const bool sound = found->damaged + found->unread_samples == 0;
     free(found);
     return code ? command_failed(invocation) : sound ? COMMAND_OK : COMMAND_FAILED;

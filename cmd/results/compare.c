@@ -304,53 +304,51 @@ static int finish_comparison(const struct invocation *invocation, struct report 
     return report->status;
 }
 
+/* Load the files of each group. Without ":" each file is one. Release the groups in any case. */
+static int load_groups(const struct invocation *invocation, struct groups *groups)
+{
+    const size_t count = (size_t)invocation->count;
+    bool is_grouped = false, begins = true;
+    size_t file = 0;
+    int code = 0;
+
+    *groups = (struct groups){.documents = memory_array(count, sizeof *groups->documents),
+                              .chosen = memory_array(count, sizeof *groups->chosen),
+                              .paths = memory_array(count, sizeof *groups->paths)};
+    if (!groups->documents || !groups->chosen || !groups->paths)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        is_grouped |= is_separator(invocation->operands[i]);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        const char *path = invocation->operands[i];
+        if (is_separator(path)) {
+            begins = true;
+            continue;
+        }
+        if ((begins || !is_grouped) && groups->count == GROUPS_MAX)
+            return fail(EINVAL, "more than %d groups", GROUPS_MAX);
+        if (begins || !is_grouped)
+            groups->list[groups->count++] = (struct group){.documents = groups->documents + file,
+                                                           .chosen = groups->chosen + file};
+        begins = false;
+        groups->paths[file] = path;
+        groups->documents[file] = load_document(path);
+        code = groups->documents[file] ? 0 : -EINVAL;
+        for (size_t k = 0; k < file && code == 0; k++)
+            code = load_refuse_copy(path, groups->documents[file], groups->paths[k],
+                                    groups->documents[k]);
+        groups->list[groups->count - 1].count++;
+        file++;
+    }
+    return code;
+}
+
 static int compare_run(const struct invocation *invocation)
 {
     struct report report = {.settings = invocation->settings, .all = json_array()};
     struct groups groups;
-    bool is_grouped = false, begins = true;
-    size_t file = 0;
-    int code = 0;
-    groups = (struct groups){0};
-    groups.documents = memory_array((size_t)invocation->count, sizeof *groups.documents);
-    groups.chosen = memory_array((size_t)invocation->count, sizeof *groups.chosen);
-    groups.paths = memory_array((size_t)invocation->count, sizeof *groups.paths);
-    if (!groups.documents || !groups.chosen || !groups.paths)
-        code = -ENOMEM;
-    else {
-        for (int i = 0; i < invocation->count; i++)
-            is_grouped = is_grouped || is_separator(invocation->operands[i]);
-        for (int i = 0; i < invocation->count && code == 0; i++) {
-            if (is_separator(invocation->operands[i])) {
-                begins = true;
-                continue;
-            }
-            if (begins || !is_grouped) {
-                /* Without ":" each file is a group. */
-                if (groups.count == GROUPS_MAX)
-                    code = fail(EINVAL, "more than %d groups", GROUPS_MAX);
-                else
-                    groups.list[groups.count++] = (struct group){
-                        .documents = groups.documents + file, .chosen = groups.chosen + file};
-            }
-            begins = false;
-            if (code)
-                break;
-            const char *path = invocation->operands[i];
-            code = 0;
-            groups.paths[file] = path;
-            groups.documents[file] = load_document(path);
-            if (!groups.documents[file])
-                code = -EINVAL;
-            else {
-                for (size_t k = 0; k < file && code == 0; k++)
-                    code = load_refuse_copy(path, groups.documents[file], groups.paths[k],
-                                            groups.documents[k]);
-            }
-            groups.list[groups.count - 1].count++;
-            file++;
-        }
-    }
+    int code = load_groups(invocation, &groups);
+
     if (code == 0 && groups.count == 1 && groups.list[0].count == 1)
         code = compare_jobs_of_file(&report, groups.documents[0]);
     else if (code == 0 && groups.count == 1)

@@ -329,6 +329,81 @@ static int write_document(const struct gathered_job *joined, const char *path)
 
 /* ---- the table ---- */
 
+static int check_overlap(struct gathered_job *joined)
+{
+    const struct gathered_run *late = joined->members, *early = joined->members;
+
+    for (size_t i = 1; i < joined->count; i++) {
+        if (joined->members[i].start_s > late->start_s)
+            late = &joined->members[i];
+        if (joined->members[i].end_s < early->end_s)
+            early = &joined->members[i];
+    }
+    joined->overlap = (early->end_s - late->start_s) / (joined->end_s - joined->start_s);
+    return joined->overlap > 0 ? 0
+                               : fail(EINVAL,
+                                      "%s: began %.3f s after the end of %s: they did not "
+                                      "run at the same time (iobench run --start-at)",
+                                      late->path, late->start_s - early->end_s, early->path);
+}
+
+static int join_runs(struct gathered_job *joined)
+{
+    int code = 0;
+
+    joined->start_s = INFINITY;
+    joined->end_s = -INFINITY;
+    for (size_t i = 0; i < joined->count && code == 0; i++) {
+        const struct gathered_run *member = &joined->members[i];
+        for (size_t k = 0; k < i && code == 0; k++)
+            code = load_refuse_copy(member->path, member->document, joined->members[k].path,
+                                    joined->members[k].document);
+        if (i && code == 0)
+            code = check_settings(joined->members, member);
+        joined->start_s = fmin(joined->start_s, member->start_s);
+        joined->end_s = fmax(joined->end_s, member->end_s);
+        joined->samples += member->samples;
+        joined->bytes += member->bytes;
+        joined->ranks += member->ranks;
+        joined->hosts += is_new_host(joined, i);
+    }
+    if (code == 0)
+        code = check_ranks(joined);
+    return code ? code : check_overlap(joined);
+}
+
+static void print_gathered(const struct gathered_job *joined)
+{
+    const double time_s = joined->end_s - joined->start_s;
+    const char *cache = word_of(joined, "summary.cache_before");
+    char rate[WORDS_BYTES], bytes[WORDS_BYTES], text[NOTE_BYTES];
+
+    printf("iobench gather: %zu results of %zu %s\n\n", joined->count, joined->hosts,
+           joined->hosts == 1 ? "host" : "hosts");
+    words_printf(stdout, "  Rate", COLUMN,
+                 "%s samples/s, %s MiB/s: all samples, from the first start to the "
+                 "last end, %.3f s",
+                 words_rate(joined->samples / time_s, rate),
+                 words_rate(joined->bytes / time_s / (1 << 20), bytes), time_s);
+    note(joined, text);
+    words_print(stdout, "  Basis", COLUMN, text);
+    if (tell_degraded(joined, text))
+        words_print(stdout, "  DEGRADED", COLUMN, text);
+    words_printf(stdout, "  Cache", COLUMN, "%s before the runs",
+                 escape_shown(cache ? cache : "unknown"));
+    if (doubt_of(joined))
+        words_print(stdout, "  Doubt", COLUMN, doubt_of(joined));
+    printf("\n  %-20s %12s %10s %10s  %s\n", "host", "samples/s", "start", "time", "limit");
+    for (size_t i = 0; i < joined->count; i++) {
+        const struct gathered_run *member = &joined->members[i];
+        const char *limit = load_text(member->job, "summary.limit");
+        printf("  %-20.20s %12s %8.3f s %8.3f s  %.16s\n", escape_shown(member->host),
+               words_rate(load_number(member->job, "summary.samples_per_s"), rate),
+               member->start_s - joined->start_s, member->end_s - member->start_s,
+               limit ? escape_shown(limit) : "-");
+    }
+}
+
 static int gather_run(const struct invocation *invocation)
 {
     const struct gather_settings *settings = invocation->settings;
@@ -341,70 +416,10 @@ static int gather_run(const struct invocation *invocation)
     code = joined.members ? 0 : -ENOMEM;
     for (size_t i = 0; i < joined.count && code == 0; i++)
         code = load_one(&joined.members[i], invocation->operands[i]);
-    if (code == 0) {
-        joined.start_s = INFINITY;
-        joined.end_s = -INFINITY;
-        for (size_t i = 0; i < joined.count && code == 0; i++) {
-            const struct gathered_run *member = &joined.members[i];
-            for (size_t k = 0; k < i && code == 0; k++)
-                code = load_refuse_copy(member->path, member->document, joined.members[k].path,
-                                        joined.members[k].document);
-            if (i && code == 0)
-                code = check_settings(joined.members, member);
-            joined.start_s = fmin(joined.start_s, member->start_s);
-            joined.end_s = fmax(joined.end_s, member->end_s);
-            joined.samples += member->samples;
-            joined.bytes += member->bytes;
-            joined.ranks += member->ranks;
-            joined.hosts += is_new_host(&joined, i);
-        }
-        if (code == 0)
-            code = check_ranks(&joined);
-        if (code == 0) {
-            const struct gathered_run *late = joined.members, *early = joined.members;
-            for (size_t i = 1; i < joined.count; i++) {
-                if (joined.members[i].start_s > late->start_s)
-                    late = &joined.members[i];
-                if (joined.members[i].end_s < early->end_s)
-                    early = &joined.members[i];
-            }
-            joined.overlap = (early->end_s - late->start_s) / (joined.end_s - joined.start_s);
-            code = joined.overlap > 0 ? 0
-                                      : fail(EINVAL,
-                                             "%s: began %.3f s after the end of %s: they did not "
-                                             "run at the same time (iobench run --start-at)",
-                                             late->path, late->start_s - early->end_s, early->path);
-        }
-    }
-    if (code == 0 && !(settings->output && strcmp(settings->output, "-") == 0)) {
-        const double time_s = joined.end_s - joined.start_s;
-        const char *cache = word_of(&joined, "summary.cache_before");
-        char rate[WORDS_BYTES], bytes[WORDS_BYTES], text[NOTE_BYTES];
-        printf("iobench gather: %zu results of %zu %s\n\n", joined.count, joined.hosts,
-               joined.hosts == 1 ? "host" : "hosts");
-        words_printf(stdout, "  Rate", COLUMN,
-                     "%s samples/s, %s MiB/s: all samples, from the first start to the "
-                     "last end, %.3f s",
-                     words_rate(joined.samples / time_s, rate),
-                     words_rate(joined.bytes / time_s / (1 << 20), bytes), time_s);
-        note(&joined, text);
-        words_print(stdout, "  Basis", COLUMN, text);
-        if (tell_degraded(&joined, text))
-            words_print(stdout, "  DEGRADED", COLUMN, text);
-        words_printf(stdout, "  Cache", COLUMN, "%s before the runs",
-                     escape_shown(cache ? cache : "unknown"));
-        if (doubt_of(&joined))
-            words_print(stdout, "  Doubt", COLUMN, doubt_of(&joined));
-        printf("\n  %-20s %12s %10s %10s  %s\n", "host", "samples/s", "start", "time", "limit");
-        for (size_t i = 0; i < joined.count; i++) {
-            const struct gathered_run *member = &joined.members[i];
-            const char *limit = load_text(member->job, "summary.limit");
-            printf("  %-20.20s %12s %8.3f s %8.3f s  %.16s\n", escape_shown(member->host),
-                   words_rate(load_number(member->job, "summary.samples_per_s"), rate),
-                   member->start_s - joined.start_s, member->end_s - member->start_s,
-                   limit ? escape_shown(limit) : "-");
-        }
-    }
+    if (code == 0)
+        code = join_runs(&joined);
+    if (code == 0 && !(settings->output && strcmp(settings->output, "-") == 0))
+        print_gathered(&joined);
     if (code == 0 && settings->output)
         code = write_document(&joined, settings->output);
     for (size_t i = 0; joined.members && i < joined.count; i++)
