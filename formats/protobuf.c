@@ -38,7 +38,7 @@ static int next_fixed(struct protobuf_cursor *cursor, struct protobuf_field *fie
 
 int protobuf_next(struct protobuf_cursor *cursor, struct protobuf_field *field)
 {
-    uint64_t tag;
+    uint64_t tag, count;
     int got = protobuf_varint(cursor, &tag);
 
     if (got != 1)
@@ -53,7 +53,6 @@ int protobuf_next(struct protobuf_cursor *cursor, struct protobuf_field *field)
     case PROTOBUF_FIXED64:
         return next_fixed(cursor, field, 8);
     case PROTOBUF_BYTES:
-        uint64_t count;
         if (protobuf_varint(cursor, &count) != 1 || count > (uint64_t)(cursor->end - cursor->at))
             return -EBADMSG;
         field->bytes = cursor->at;

@@ -448,7 +448,7 @@ static json_t *extreme_row(const struct arguments_of_call *call, double sign)
     json_array_foreach(rows, i, row)
     {
         const double value = sign * number_of(json_object_get(row, text_at(call, 0)));
-        count += isfinite(value);
+        count += isfinite(value) ? 1 : 0;
         if (value > most || (value >= most && sign > 0)) {
             most = value;
             best = row;
@@ -522,7 +522,7 @@ static json_t *points_over_time(const struct evaluate_scope *scope, const char *
         for (i = first; i < first + step && i < count; i++) {
             const double value = number_of(json_array_get(json_array_get(rows, i), at));
             sum += isfinite(value) ? value : 0;
-            known += isfinite(value);
+            known += isfinite(value) ? 1 : 0;
         }
         if (known > 0)
             json_array_append_new(
