@@ -121,8 +121,8 @@ static ssize_t filter_write(void *cookie, const char *bytes, size_t count)
         while (at < length) {
             const struct unit unit = unit_at(text + at, length - at);
             const size_t left = length - at;
-            size_t color =
-                0; /* bytes of a colour sequence; begins: it may be one with more bytes */
+            /* Bytes of a colour sequence; begins: it may be one with more bytes. */
+            size_t color = 0;
             bool begins = false;
             for (size_t i = 0; filter->colors && i < sizeof colors / sizeof colors[0]; i++) {
                 const size_t all = strlen(colors[i]);

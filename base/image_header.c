@@ -356,8 +356,8 @@ bool image_end_gif(const void *image, size_t bytes)
         if (gif[at] == EXTENSION)
             at += EXTENSION_BYTES;
         else if (gif[at] == IMAGE && bytes - at > IMAGE_BYTES)
-            at += IMAGE_BYTES + gif_colours(gif[at + IMAGE_BYTES - 1]) +
-                  1; /* and the size of its codes */
+            /* 1: the size of its codes. */
+            at += IMAGE_BYTES + gif_colours(gif[at + IMAGE_BYTES - 1]) + 1;
         else
             return false;
         while (at < bytes && gif[at])

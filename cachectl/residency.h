@@ -97,8 +97,8 @@ int residency_parts(struct residency_probe *probe, const char *const *paths, siz
                     const struct cache_observer *observer, struct residency_total *total);
 
 const char *residency_state_text(enum residency_state state); /* "cold", "warm", "unverified" */
-const char *
-residency_method_text(unsigned methods); /* "cachestat", "mincore", "cachestat and ..." */
+/* "cachestat", "mincore", "cachestat and ..." */
+const char *residency_method_text(unsigned methods);
 
 /* Open a regular file or block device for measuring; never blocks on a FIFO. Returns a descriptor,
  * or a negative errno with a reason. */

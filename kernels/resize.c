@@ -424,8 +424,8 @@ last_columns_avx2(const struct resize *resize, uint32_t i, uint8_t *output, uint
 AVX2_INLINE void groups_avx2(const struct resize *resize, uint8_t *output, uint32_t rows,
                              uint32_t taps)
 {
-    const struct resize copy =
-        *resize; /* to the compiler, a byte store might change the original */
+    /* To the compiler, a byte store might change the original. */
+    const struct resize copy = *resize;
     const uint32_t width = copy.width;
     uint32_t i = 0;
 

@@ -428,8 +428,8 @@ static void disconnect(struct connection *connection)
 {
     struct handles *handles = &connection->handles;
 
-    connection->is_broken =
-        true; /* callbacks must start nothing, files are not closed one by one */
+    /* Callbacks must start nothing, files are not closed one by one. */
+    connection->is_broken = true;
     connection->state = CONNECTION_DOWN;
     if (connection->context)
         nfs_destroy_context(connection->context);

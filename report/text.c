@@ -188,8 +188,8 @@ static void print_feeds(const struct text_page *page)
 
     if (summary->limit == RESULT_LIMIT_HARNESS)
         return;
-    if (page->result->job
-            ->workload) { /* what it feeds, and which rules of MLPerf Storage it meets */
+    /* What it feeds, and which rules of MLPerf Storage it meets. */
+    if (page->result->job->workload) {
         char sentence[MLPERF_TEXT_BYTES];
         struct mlperf judgement;
         if (mlperf_check(page->result, &judgement))

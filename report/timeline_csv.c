@@ -52,8 +52,8 @@ void report_series_csv(FILE *stream, const struct timeline *timeline)
     for (uint64_t i = 0; i < timeline->row_count; i++) {
         double to_s = timeline_time_s(timeline, i);
         fprintf(stream, "%.6f,", to_s);
-        const char *plus =
-            ""; /* phases during the row, "epoch 0+shuffle 1"; names need no quotes */
+        /* Phases during the row, "epoch 0+shuffle 1"; names need no quotes. */
+        const char *plus = "";
         for (uint32_t k = 0; k < timeline->phase_count; k++) {
             const struct timeline_phase *phase = &timeline->phases[k];
             if (phase->from_s >= to_s || phase->to_s <= from_s)

@@ -126,8 +126,8 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
         }
         const uint64_t index = permutation_at(&page->permutation, page->drawn++);
         ops[count++] = (struct plan_op){.kind = PLAN_DRAW, .slot = slot + (uint32_t)index};
-        if (page->drawn ==
-            page->records) { /* swapped with the last open one: frames stay distinct */
+        /* Swapped with the last open one: frames stay distinct. */
+        if (page->drawn == page->records) {
             const struct open_page drawn = *page;
             *page = ffcv->pages[--ffcv->page_count];
             ffcv->pages[ffcv->page_count] = drawn;

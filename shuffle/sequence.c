@@ -481,8 +481,8 @@ uint64_t sequence_at(struct sequence *sequence, uint64_t position)
 
 void sequence_bounds(struct sequence *sequence, uint64_t position, uint64_t *begin, uint64_t *end)
 {
-    const uint64_t around =
-        position - position % sequence->own; /* how far position wrapped around */
+    /* How far position wrapped around. */
+    const uint64_t around = position - position % sequence->own;
     const struct sequence_run *run = run_at(sequence, sequence->offset + position - around);
     const uint64_t low = run->start > sequence->offset ? run->start - sequence->offset : 0;
     const uint64_t high = run[1].start - sequence->offset;
