@@ -787,6 +787,74 @@ const char *iobench_module_release(void)
     return PACKAGE_VERSION;
 }
 
+static int find_device(struct verbs_device *device, const struct verbs_settings *settings,
+                       uint32_t local_rank)
+{
+    struct ibv_device **list = ibv_get_device_list(NULL);
+    char wanted[IBV_SYSFS_NAME_MAX] = "";
+    int error = ENODEV;
+
+    if (settings->device)
+        name_in_turn(settings->device, local_rank, wanted);
+    for (int i = 0; list && list[i] && !device->context; i++)
+        if (!wanted[0] || strcmp(ibv_get_device_name(list[i]), wanted) == 0)
+            if (!try_device(device, list[i], settings->port))
+                error = errno;
+    if (list)
+        ibv_free_device_list(list);
+    return device->context
+               ? 0
+               : fail(error, "transport verbs: %s%s: %s; iobench doctor lists devices and ports",
+                      wanted[0] ? "device " : "no device", wanted,
+                      error == ENETDOWN ? "no active port" : fail_errno_text(error));
+}
+
+/* As iobench doctor recommends, or as the user wants. */
+static int find_gid(struct verbs_device *device, const char *wanted)
+{
+    int best = GID_NONE;
+    char *end = NULL;
+    const unsigned long index = wanted ? strtoul(wanted, &end, 10) : 0;
+
+    if (wanted && (*end || end == wanted))
+        return fail(EINVAL, "transport verbs: gid=%s: expected an index", wanted);
+    for (int i = 0; i < device->port.gid_tbl_len; i++) {
+        struct ibv_gid_entry entry;
+        struct in6_addr gid;
+        if ((wanted && (unsigned long)i != index) ||
+            ibv_query_gid_ex(device->context, device->number, (uint32_t)i, &entry, 0))
+            continue;
+        memcpy(&gid, entry.gid.raw, sizeof gid);
+        const int rank = gid_rank(&gid, entry.gid_type == IBV_GID_TYPE_ROCE_V2);
+        if (rank > best) {
+            best = rank;
+            device->gid = entry;
+        }
+    }
+    return best > GID_NONE
+               ? 0
+               : fail(ENODEV,
+                      "transport verbs: %s port %u has no GID%s%s: give its network interface an "
+                      "IP address",
+                      ibv_get_device_name(device->context->device), device->number,
+                      wanted ? " " : "", wanted ? wanted : "");
+}
+
+static int open_device(struct verbs_device *device, const struct verbs_settings *settings,
+                       uint32_t local_rank)
+{
+    int code = find_device(device, settings, local_rank);
+
+    if (code == 0 && verbs_device_is_ethernet(device))
+        code = find_gid(device, settings->gid);
+    if (code)
+        return code;
+    device->domain = ibv_alloc_pd(device->context);
+    return device->domain
+               ? 0
+               : fail(errno, "transport verbs: no protection domain: %s", fail_errno_text(errno));
+}
+
 static int open_own(struct verbs_state *verbs)
 {
     const struct ranks_place *place = &verbs->config.ranks->place;
@@ -796,67 +864,8 @@ static int open_own(struct verbs_state *verbs)
     verbs->due = memory_array(place->ranks, sizeof *verbs->due);
     verbs->slots = memory_pages(slot_bytes);
     int code = verbs->peers && verbs->due && verbs->slots ? 0 : -ENOMEM;
-    if (code == 0) {
-        const uint32_t local_rank = place->local_rank;
-        struct ibv_device **list = ibv_get_device_list(NULL);
-        char wanted[IBV_SYSFS_NAME_MAX] = "";
-        int error = ENODEV;
-        if (verbs->settings.device)
-            name_in_turn(verbs->settings.device, local_rank, wanted);
-        for (int i = 0; list && list[i] && !verbs->device.context; i++)
-            if (!wanted[0] || strcmp(ibv_get_device_name(list[i]), wanted) == 0)
-                if (!try_device(&verbs->device, list[i], verbs->settings.port))
-                    error = errno;
-        if (list)
-            ibv_free_device_list(list);
-        code =
-            verbs->device.context
-                ? 0
-                : fail(error, "transport verbs: %s%s: %s; iobench doctor lists devices and ports",
-                       wanted[0] ? "device " : "no device", wanted,
-                       error == ENETDOWN ? "no active port" : fail_errno_text(error));
-        if (code == 0 && verbs_device_is_ethernet(&verbs->device)) {
-            /* As iobench doctor recommends, or as the user wants. */
-            int best = GID_NONE;
-            char *end = NULL;
-            const unsigned long index =
-                verbs->settings.gid ? strtoul(verbs->settings.gid, &end, 10) : 0;
-            if (verbs->settings.gid && (*end || end == verbs->settings.gid))
-                code =
-                    fail(EINVAL, "transport verbs: gid=%s: expected an index", verbs->settings.gid);
-            else {
-                for (int i = 0; i < verbs->device.port.gid_tbl_len; i++) {
-                    struct ibv_gid_entry entry;
-                    struct in6_addr gid;
-                    if ((verbs->settings.gid && (unsigned long)i != index) ||
-                        ibv_query_gid_ex(verbs->device.context, verbs->device.number, (uint32_t)i,
-                                         &entry, 0))
-                        continue;
-                    memcpy(&gid, entry.gid.raw, sizeof gid);
-                    const int rank = gid_rank(&gid, entry.gid_type == IBV_GID_TYPE_ROCE_V2);
-                    if (rank > best) {
-                        best = rank;
-                        verbs->device.gid = entry;
-                    }
-                }
-                code = best > GID_NONE
-                           ? 0
-                           : fail(ENODEV,
-                                  "transport verbs: %s port %u has no GID%s%s: give its network "
-                                  "interface an "
-                                  "IP address",
-                                  ibv_get_device_name(verbs->device.context->device),
-                                  verbs->device.number, verbs->settings.gid ? " " : "",
-                                  verbs->settings.gid ? verbs->settings.gid : "");
-            }
-        }
-        if (code == 0) {
-            verbs->device.domain = ibv_alloc_pd(verbs->device.context);
-            code = verbs->device.domain ? 0
-                                        : fail(errno, "transport verbs: no protection domain: %s",
-                                               fail_errno_text(errno));
-        }
-    }
+    if (code == 0)
+        code = open_device(&verbs->device, &verbs->settings, place->local_rank);
     if (code == 0)
         code = verbs_device_register(&verbs->device, verbs->config.arena, verbs->config.bytes,
                                      "messages", &verbs->device.arena);
