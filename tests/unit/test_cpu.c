@@ -355,13 +355,13 @@ static void saving_and_loading_change_no_bit(void **unused)
 static void times_are_of_one_pass(void **unused)
 {
     static const char *const backends[] = {"cpu", "reference"};
-    struct graph *graph = residual();
-    const struct schedule_request request = {
-        .graph = graph, .batch_size = 2, .training = true, .passes = 3, .threads = 1};
 
     (void)unused;
     if (strcmp(tested(), "cpu") != 0)
         skip();
+    struct graph *graph = residual();
+    const struct schedule_request request = {
+        .graph = graph, .batch_size = 2, .training = true, .passes = 3, .threads = 1};
     for (int i = 0; i < 2; i++) {
         struct plugin_choice choice;
         struct schedule schedule;
