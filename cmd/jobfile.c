@@ -128,6 +128,34 @@ int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfi
                : fail(EINVAL, "%s: no job: start one with [NAME]", jobfile->ini.path);
 }
 
+/* Refuse a result, and the job file of another program, whose nearest job is printed. */
+static int refuse_foreign(const char *path, const char *text)
+{
+    if (text[strspn(text, " \t\r\n")] == '{' && strstr(text, "\"schema\""))
+        return fail(
+            EINVAL,
+            "%s: a result, not a job file: read it with 'iobench report', 'iobench compare' or "
+            "'iobench plot'",
+            path);
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        char key[WORD_BYTES], value[WORD_BYTES], job[JOB_BYTES] = "";
+        bool is_theirs = false;
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+            line += *line == '\n';
+            if (split(line, programs[i].separator, key, value))
+                is_theirs |= translate(&programs[i], key, value, job);
+        }
+        if (!is_theirs)
+            continue;
+        if (ranks_speaks())
+            printf("[job]\n%s%s%s", strstr(job, "data=") ? "" : "data=PATH\n", job,
+                   programs[i].always);
+        return fail(EINVAL, "%s: %s; the nearest job of iobench is on standard output", path,
+                    programs[i].title);
+    }
+    return 0;
+}
+
 int jobfile_load(const char *path, struct jobfile *jobfile)
 {
     char *text = NULL;
@@ -137,33 +165,8 @@ int jobfile_load(const char *path, struct jobfile *jobfile)
     int code = file_load(path, JOBFILE_BYTES_MAX, &text, &bytes);
     if (code == 0 && bytes == 0)
         code = fail(EINVAL, "%s: the file is empty: neither a job file nor a data set", path);
-    if (code == 0) {
-        if (text[strspn(text, " \t\r\n")] == '{' && strstr(text, "\"schema\""))
-            code = fail(EINVAL,
-                        "%s: a result, not a job file: read it with 'iobench report', 'iobench "
-                        "compare' or 'iobench plot'",
-                        path);
-        else {
-            for (size_t i = 0; i < sizeof programs / sizeof programs[0] && code == 0; i++) {
-                char key[WORD_BYTES], value[WORD_BYTES], job[JOB_BYTES] = "";
-                bool is_theirs = false;
-                for (const char *line = text; line; line = strchr(line, '\n')) {
-                    line += *line == '\n';
-                    if (split(line, programs[i].separator, key, value))
-                        is_theirs |= translate(&programs[i], key, value, job);
-                }
-                if (!is_theirs)
-                    code = 0;
-                else {
-                    if (ranks_speaks())
-                        printf("[job]\n%s%s%s", strstr(job, "data=") ? "" : "data=PATH\n", job,
-                               programs[i].always);
-                    code = fail(EINVAL, "%s: %s; the nearest job of iobench is on standard output",
-                                path, programs[i].title);
-                }
-            }
-        }
-    }
+    if (code == 0)
+        code = refuse_foreign(path, text);
     if (code == 0)
         code = jobfile_parse(path, text, bytes, jobfile);
     free(text);

@@ -168,9 +168,7 @@ static int train(struct write_phase *writing, bool only_pending)
         struct ranks *ranks = writing->shared->ranks;
         uint8_t mine = flag_get(&writing->done);
         done = mine;
-        if (ranks->place.ranks == 1)
-            code = 0;
-        else {
+        if (ranks->place.ranks > 1) {
             uint8_t *all = memory_array(ranks->place.ranks, 1);
             code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
             if (code == 0)

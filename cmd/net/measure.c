@@ -159,7 +159,6 @@ static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, u
     if (turn->kind != PAIR_LATENCY && transport_has_flow_control(measure->transport)) {
         /* A window of messages is always under way, and the last ones are acknowledged. */
         struct transport *transport = measure->transport;
-        code = 0;
         for (uint64_t i = 0; i < operations * turn->window && code == 0; i++) {
             const struct transport_message message =
                 message_of(measure, turn, (uint32_t)(i % turn->window));

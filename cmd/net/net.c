@@ -242,7 +242,6 @@ static int net_command(const struct invocation *invocation)
     const bool is_unusable = code == -ENODEV && !ranks_speaks(); /* here; elsewhere it may be */
     if (code == 0 && settings->beside) {
         /* Before the ranks join: it forks. */
-
         const struct net_beside_settings wanted = {
             .reads = settings->beside,
             .network = settings->network,
@@ -256,9 +255,8 @@ static int net_command(const struct invocation *invocation)
         };
         if (invocation->sandbox == SANDBOX_YES)
             code = fail(EINVAL, "--sandbox yes forbids what --beside reads");
-        else {
+        else
             code = net_beside_start(&beside, &wanted, invocation);
-        }
     }
     if (code) {
         if (is_unusable)

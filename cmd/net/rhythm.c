@@ -71,7 +71,6 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
         const uint64_t start_ns = clock_now_ns(), forward_ns = rhythm->step_ns / FORWARD_SHARE;
         const uint64_t backward_ns = rhythm->step_ns - forward_ns;
         uint64_t at = 0;
-        code = 0;
         for (uint32_t i = 0; i < rhythm->count && code == 0; i++) {
             code =
                 pause_until(ranks, start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count);

@@ -165,7 +165,6 @@ static int measure_everything(struct survey_work *work)
     int code = 0;
     if (settings->has_sizes) {
         const uint32_t rank = work->ranks->place.rank, other = work->survey->other;
-        code = 0;
         for (uint32_t i = 0; i < work->survey->size_count && code == 0; i++) {
             struct survey_size *size = &work->survey->sizes[i];
             for (int kind = 0; kind < PAIR_KINDS && code == 0; kind++)
@@ -179,9 +178,8 @@ static int measure_everything(struct survey_work *work)
     }
     if (code == 0 && settings->pairs != SURVEY_PAIRS_NONE) {
         struct fabric_survey *survey = work->survey;
+        const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
         if (survey->is_alone) {
-            const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
-            code = 0;
             for (uint32_t a = 0; a < ranks; a++)
                 for (uint32_t b = a + 1; b < ranks && code == 0; b++) {
                     if (rank == a || rank == b)
@@ -189,8 +187,6 @@ static int measure_everything(struct survey_work *work)
                     code = end_step(work, code);
                 }
         } else {
-            const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
-            code = 0;
             for (uint32_t round = 0; round < survey_rounds(ranks) && code == 0; round++) {
                 const uint32_t partner = survey_partner(ranks, round, rank);
                 if (partner != rank)

@@ -57,7 +57,6 @@ static int add_document(struct report_data *data, const char *path, json_t *docu
                          label && *label ? label : file, file, number);
             data->results[data->count] = (struct picture_result){name, job};
             data->count++;
-            code = 0;
         }
     }
     return code;

@@ -740,7 +740,6 @@ static int connect_all(struct verbs_connecting *connecting)
             const uint32_t rank = verbs->config.ranks->place.rank;
             const struct verbs_card *card = &connecting->cards[i];
             struct verbs_peer *peer = &verbs->peers[i];
-            code = 0;
             peer->arena = card->arena;
             peer->arena_key = card->arena_key;
             for (uint32_t k = 0; k < connecting->pairs && code == 0; k++) {

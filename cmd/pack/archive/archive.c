@@ -381,7 +381,6 @@ static int end_key(struct archive_source *source, struct archive_listing *listin
                              listing->key, reason);
                 for (uint64_t i = listing->first_image; i < source->image_count; i++)
                     source->images[i].is_left_out = true;
-                code = 0;
             }
         }
         listing->labelled += has_label;
