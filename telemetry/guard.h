@@ -25,14 +25,15 @@ struct guard_counts {
     int64_t passed_ns, other_ns; /* on two clocks that disagree; equal: none do */
     uint64_t pauses, shortages, drops;
     double throttled_percent, delayed_percent, stolen_percent; /* of the time */
-    double used_percent;           /* of all CPUs, by the ranks of its node, where one waited most */
+    double used_percent; /* of all CPUs, by the ranks of its node, where one waited most */
     bool is_throttled, is_starved; /* by a quota, by others: no rate is a storage's */
 };
 
 void guard_begin(struct guard_moment *from);
 void guard_end(const struct guard_moment *from, struct guard_counts *sum); /* adds to it */
 void guard_note_drop(void);                                                /* our own */
-/* Ranks of this job on this node, this one included: the others are taken to use the CPUs as it does. */
+/* Ranks of this job on this node, this one included: the others are taken to use the CPUs as it
+ * does. */
 void guard_note_ranks(uint32_t ranks);
 
 /* Parts of these; roots: "/proc" and "/sys". */

@@ -121,8 +121,8 @@ static inline uint64_t progressive_band(const struct progressive_ac *ac)
     return ~UINT64_C(0) >> (63 - ac->last) >> ac->first << ac->first;
 }
 
-/* Decode blocks [index, end): the first bits of their coefficients, or one more. Returns false if the
- * scan is malformed or cut short. */
+/* Decode blocks [index, end): the first bits of their coefficients, or one more. Returns false if
+ * the scan is malformed or cut short. */
 typedef bool progressive_decode_ac(const struct progressive_ac *ac, size_t index, size_t end);
 
 #endif
