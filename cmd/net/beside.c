@@ -181,6 +181,7 @@ static int run_stage(struct stage_work *work, enum net_stage stage, struct net_r
                      struct recorder *recorder, uint64_t number)
 {
     const bool reads = stage != NET_STAGE_EXCHANGE;
+    struct guard_moment start;
     int code = 0;
 
     work->bits = stage == NET_STAGE_READS ? ALONE : BESIDE;
@@ -190,20 +191,20 @@ static int run_stage(struct stage_work *work, enum net_stage stage, struct net_r
         return code;
     recorder_sample(recorder);
     const uint64_t start_ns = clock_now_ns();
+    guard_begin(
+        &start); /* while others read, too: what befell the machine is not in their figures */
     if (reads)
         code = members_go(&work->beside->members, work->bits);
     code = ranks_meet(work->ranks, code, NULL);
     if (code == 0 && stage != NET_STAGE_READS) {
         struct rhythm *rhythm = &work->beside->rhythm;
-        struct guard_moment start;
-        guard_begin(&start);
         work->end_ns = clock_now_ns() + work->beside->settings.exchange_ns;
         code = rhythm_run(rhythm, stage == NET_STAGE_EXCHANGE ? has_passed : have_read, work,
                           &round->exchange[stage]);
-        guard_end(&start, &work->beside->guard);
     }
     if (code == 0 && reads)
         code = ranks_do(work->ranks, "read", await, work);
+    guard_end(&start, &work->beside->guard);
     if (code == 0)
         code = stop_check();
     code = ranks_meet(work->ranks, code, NULL);

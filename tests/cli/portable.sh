@@ -50,7 +50,7 @@ started() { # COUNT: as one of COUNT ranks of mpirun
 expect 0 started 1
 if built_with MPI && grep -q '^#define MPI_COMPONENTS "/' "$CONFIG"; then
     expect 1 started 2
-    says "install that version here" "OPAL_PREFIX"
+    says "install that version" "OPAL_PREFIX"
     ! printf '%s\n' "${out-}" | grep "MPI_" || die "it used MPI all the same:"
 fi
 ln -s root/portable/iobench link

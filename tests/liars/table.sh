@@ -11,7 +11,7 @@
 . "$SRCDIR/tests/liars/groups.sh"
 with_mpi && HAS_MPI=1 || HAS_MPI=
 expect 0 "$IOBENCH" pack synthetic:count=300,mean=20k,classes=3 set
-expect 0 "$IOBENCH" pack synthetic:count=1500,mean=20k,classes=3 big
+expect 0 "$IOBENCH" pack synthetic:count=8000,mean=20k,classes=3 big
 
 # start COMMAND: some seconds of it, in the background, in words that $PREFIX may begin.
 start() {
