@@ -259,34 +259,47 @@ static void give_sign(struct ranks *ranks)
     ranks_send_word(ranks, word_of(0, WORD_LIVES));
 }
 
+/* On rank 0: all others have reached this collective. What they send to it may still be on its way,
+ * and a rank that is stopped in between is as silent as one that never came. */
+static bool have_all_come(const struct ranks *ranks)
+{
+    for (uint32_t i = 1; i < ranks->place.ranks; i++)
+        if (ranks->peers[i].gathers <= ranks->gathers)
+            return false;
+    return true;
+}
+
 /* Time of the last heartbeat of the awaited rank heard longest ago, the start of the wait at the
- * earliest; UINT64_MAX: all have come. */
+ * earliest. Rank 0 awaits those that have not come, then the data of all. */
 static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
 {
+    const bool leads = ranks->place.rank == 0, came = leads && have_all_come(ranks);
     uint64_t since_ns = UINT64_MAX;
 
     for (uint32_t i = 0; i < ranks->place.ranks; i++) {
         const struct ranks_peer *peer = &ranks->peers[i];
-        const bool is_awaited = ranks->place.rank == 0 ? i && peer->gathers <= ranks->gathers : !i;
+        const bool is_awaited = leads ? i && (came || peer->gathers <= ranks->gathers) : !i;
         if (is_awaited && peer->heard_ns < since_ns)
             since_ns = peer->heard_ns;
     }
     return since_ns < start_ns ? start_ns : since_ns;
 }
 
-/* Of the ranks it waits for, those last heard before; on rank 0 only, since the others hear of
- * nobody else. "rank 3 on c7, rank 5 on c9"; "" if there are none. */
+/* Of the ranks it waits for, those last heard before; UINT64_MAX: all that have not come. On rank 0
+ * only, since the others hear of nobody else. "rank 3 on c7, rank 5 on c9"; "" if there are none.
+ */
 static const char *missing_since(const struct ranks *ranks, uint64_t before_ns, char *text,
                                  size_t text_bytes)
 {
+    const bool came = before_ns != UINT64_MAX && have_all_come(ranks);
     size_t used = 0;
 
     text[0] = '\0';
     if (ranks->place.rank != 0)
         return text;
     for (uint32_t i = 1; i < ranks->place.ranks; i++)
-        if (ranks->peers[i].gathers <= ranks->gathers && ranks->peers[i].heard_ns <= before_ns &&
-            used + 32 < text_bytes)
+        if ((came || ranks->peers[i].gathers <= ranks->gathers) &&
+            ranks->peers[i].heard_ns <= before_ns && used + 32 < text_bytes)
             used += (size_t)snprintf(text + used, text_bytes - used, "%srank %u on %.16s",
                                      used ? ", " : "", i, ranks->peers[i].host);
     return text;

@@ -2,12 +2,14 @@
  *
  * Run by 2 ranks, with what rank 1 does without asking for the others, while rank 0 waits for it
  * with a --rank-timeout of 4 s: "computes", until rank 0 has waited for 5 s; "computes-on" for 10
- * s, while rank 0 has failed; "blocks" for ever; or "does" what blocks until rank 0 has waited for
+ * s, while rank 0 has failed; "blocks" for ever, or "comes" to the check and blocks
+ * before it takes part; or "does" what blocks until rank 0 has waited for
  * 5 s, by ranks_do(), and without a heart.
  */
 #include "base/clock.h"
 #include "base/fail.h"
 #include "ranks/ranks.h"
+#include "ranks/words.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -25,12 +27,14 @@ static void note_waiting(void *context, const char *text)
     close(open(told, O_CREAT | O_WRONLY, 0600));
 }
 
-static int work(const char *what)
+static int work(struct ranks *ranks, const char *what)
 {
     const uint64_t start_ns = clock_now_ns();
     const bool until_told = strcmp(what, "computes") == 0;
 
-    if (strcmp(what, "blocks") == 0)
+    if (strcmp(what, "comes") == 0)
+        ranks->ops->call(ranks->state, 0, word_of(ranks->gathers, WORD_ARRIVES));
+    if (strcmp(what, "blocks") == 0 || strcmp(what, "comes") == 0)
         for (;;)
             pause();
     while (until_told ? access(told, F_OK) != 0 : clock_now_ns() < start_ns + 10000000000)
@@ -95,7 +99,8 @@ int main(int argc, char **argv)
         code = fail(EIO, "this rank has failed");
         ranks_call_off(&ranks);
     } else if (code == 0 && rank == 1) {
-        code = does ? ranks_do(&ranks, "a slow call", block_until_told, NULL) : work(argv[1]);
+        code =
+            does ? ranks_do(&ranks, "a slow call", block_until_told, NULL) : work(&ranks, argv[1]);
     }
     code = ranks_meet(&ranks, code, NULL);
     if (does && rank == 0)

@@ -49,8 +49,10 @@ says "waiting for rank 1 on $(uname -n)" "rank 0: all came" "rank 1: all came"
 rm -f rank-0-waits
 expect 0 mpi 2 "$alive" does
 says "waiting for rank 1 on $(uname -n)" "rank 0: all came" "rank 1: all came"
-mpi 2 "$alive" blocks >log 2>&1 && die "a rank that blocks was waited for: $(cat log)"
-grep -q "rank 0: .*another rank is unresponsive: rank 1 on $(uname -n)" log || die "nobody names rank 1: $(cat log)"
+for how in blocks comes; do
+    mpi 2 timeout -k 5 300 "$alive" $how >log 2>&1 && die "a rank that $how was waited for: $(cat log)"
+    grep -q "rank 0: .*another rank is unresponsive: rank 1 on $(uname -n)" log || die "nobody names rank 1: $(cat log)"
+done
 expect 1 mpi 2 "$alive" computes-on
 says "rank 0: rank 0 on $(uname -n): this rank has failed" "rank 1: rank 0 on $(uname -n): this rank has failed"
 
