@@ -187,11 +187,28 @@ static void orders_never_change(void **unused)
     assert_true(random_hash(1, 2, 3) == UINT64_C(14892593832342890272));
 }
 
+/* Each of eight cells once; another order in the next round, the same again for the same round. */
+static void each_round_has_its_order(void **unused)
+{
+    uint32_t order[8], next[8], again[8], seen = 0;
+
+    (void)unused;
+    random_order(5, 0, order, 8);
+    random_order(5, 1, next, 8);
+    random_order(5, 0, again, 8);
+    for (int i = 0; i < 8; i++)
+        seen |= 1u << order[i];
+    assert_int_equal(seen, 0xff);
+    assert_memory_equal(order, again, sizeof order);
+    assert_memory_not_equal(order, next, sizeof order);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generators_are_the_published_ones),
         cmocka_unit_test(bounded_numbers_are_even),
+        cmocka_unit_test(each_round_has_its_order),
         cmocka_unit_test(normals_are_normal_and_known_by_number),
         cmocka_unit_test(a_permutation_is_a_bijection_with_an_inverse),
         cmocka_unit_test(small_permutations_reach_every_order),
