@@ -17,7 +17,7 @@ libiobench_a_SOURCES += readers/lmdb.c
 endif
 
 if HAVE_URING
-libiobench_a_SOURCES += readers/uring.c readers/uring.h readers/uring_setup.c
+libiobench_a_SOURCES += readers/uring.c readers/uring.h
 if URING_IS_OLD
 libiobench_a_SOURCES += readers/uring_enter_old.c
 else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * uring: internals of the io_uring reader, shared by uring.c (reads), uring_setup.c (ring setup)
- * and nvme.c, whose ring sends commands to a disk. The reader's thread only.
+ * uring: internals of the io_uring reader, shared with nvme.c, whose ring sends commands to a disk.
+ * The reader's thread only.
  */
 #ifndef IOBENCH_READERS_URING_H
 #define IOBENCH_READERS_URING_H
@@ -22,17 +22,6 @@ enum {
 
 enum { READ_AHEAD_ENOUGH = 4 << 20 };   /* to keep a disk busy without many reads in flight */
 enum { URING_GROUP_BYTES = 256 << 10 }; /* buffered reads that the kernel is given at once, about */
-enum uring_readahead { READAHEAD_AUTO, READAHEAD_YES, READAHEAD_NO };
-
-struct uring_settings {
-    bool direct;
-    int readahead; /* enum uring_readahead */
-    bool registered;
-    bool sqpoll;
-    bool iopoll;
-    bool dontcache;
-    bool fuse;
-};
 
 /* A read in the kernel, or one that waits to get there (struct uring_queue). Separate from the
  * caller's request: an abandoned read completes after the request is gone. */
@@ -96,21 +85,11 @@ struct uring {
     uint64_t submit_ns;   /* coarse time of the first read since the last reap; 0: none */
 };
 
-/* Set up the ring without the features that this kernel or container refuses. Fills traits' engine
- * and notice. Returns 0, or a negative errno without a reason if io_uring itself is refused. */
-int uring_set_up(struct uring *uring, const struct uring_settings *settings,
-                 struct reader_traits *traits);
-
-/* Decide whether the kernel reads ahead, and how many reads of a file it is given meanwhile. */
-void uring_choose_read_ahead(struct uring *uring, const struct uring_settings *settings);
-
 /* What open() of a reader with a ring begins and, once the ring is up, ends with. flags: enum
  * handles_flags. */
 int uring_begin(struct uring *uring, const struct reader_config *config, uint32_t flags);
 int uring_create_tables(struct uring *uring);
 
-/* As in struct plugin: can this process have a ring at all? */
-int uring_usable(void);
 /* Return why a ring is refused. */
 const char *uring_refusal_text(int refusal);
 
@@ -119,9 +98,6 @@ void uring_close(void *state);
 int uring_submit(void *state, struct read_request *request);
 int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);
 void uring_wake(void *state);
-
-/* See reader_offers(). */
-void uring_offers(reader_tell tell, void *context);
 
 /* Create a ring with `wanted` and the best of the other setup flags that this kernel has; *flags:
  * all of them. Also for rings that write. Returns 0 or a negative errno without a reason. */
