@@ -637,10 +637,10 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
         return -ENOMEM;
     for (uint32_t i = config->depth; i-- > 0;)
         nfs->free[nfs->free_count++] = &nfs->reads[i];
-    for (; nfs->connection_count < settings->nconnect; nfs->connection_count++) {
+    while (nfs->connection_count < settings->nconnect) {
         struct connection *connection = &nfs->connections[nfs->connection_count];
         connection->nfs = nfs;
-        connection->number = nfs->connection_count;
+        connection->number = nfs->connection_count++; /* close() releases it from here on */
         retry_at(connection, 0);
         code = handles_create(&connection->handles, config->catalog, HANDLES_REMOTE,
                               config->depth > FILES_MOST ? config->depth : FILES_MOST, 0);

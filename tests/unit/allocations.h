@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Counts the allocations of a test program, and fails them on request, by interposing glibc's
- * allocator (for shared libraries too). Include in one .c only. Not with sanitizers, which
+ * Counts what a test program allocates and frees, and fails allocations on request, by interposing
+ * glibc's allocator (for shared libraries too). Include in one .c only. Not with sanitizers, which
  * interpose it themselves: allocations_counted is false there.
  */
 #ifndef IOBENCH_TESTS_ALLOCATIONS_H
@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-static struct counter allocations;
+static struct counter allocations; /* refused ones, too */
+static struct counter releases __attribute__((unused));
 /* Number of the allocation to fail, from 1; 0: none. */
 static uint64_t allocation_refused __attribute__((unused));
 
@@ -23,6 +24,7 @@ void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *old, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
+void __libc_free(void *memory);
 
 static inline bool allocation_is_refused(void)
 {
@@ -42,7 +44,16 @@ void *calloc(size_t count, size_t bytes)
 
 void *realloc(void *old, size_t bytes)
 {
-    return allocation_is_refused() ? NULL : __libc_realloc(old, bytes);
+    void *moved = allocation_is_refused() ? NULL : __libc_realloc(old, bytes);
+
+    counter_add(&releases, old && moved);
+    return moved;
+}
+
+void free(void *memory)
+{
+    counter_add(&releases, memory != NULL);
+    __libc_free(memory);
 }
 
 void *aligned_alloc(size_t alignment, size_t bytes)

@@ -54,5 +54,6 @@ endif
 
 if HAVE_NFS
 UNIT_TESTS += tests/unit/test_nfs
-tests_unit_test_nfs_SOURCES = tests/unit/test_nfs.c tests/unit/nfs_stand_in.c tests/unit/nfs_stand_in.h tests/unit/unit.h
+tests_unit_test_nfs_SOURCES = tests/unit/test_nfs.c tests/unit/nfs_stand_in.c tests/unit/nfs_stand_in.h tests/unit/unit.h \
+	tests/unit/allocations.h
 endif

@@ -3,6 +3,7 @@
  * The nfs reader on a libnfs made here, which answers at once over a pair of sockets each: a turn
  * costs as many calls of libnfs with 64 connections as with one, a mount may change the socket
  * under the same number, a full socket is continued, a broken connection is made again. */
+#include "tests/unit/allocations.h"
 #include "tests/unit/nfs_stand_in.h"
 #include "tests/unit/unit.h"
 
@@ -10,6 +11,7 @@
 #include "base/fail.h"
 #include "readers/reader.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -26,7 +28,7 @@ static struct rig {
     struct read_request requests[DEPTH];
 } rig;
 
-static void open_reader(const char *reader)
+static int try_open(const char *reader)
 {
     nfs_stand_in = (struct nfs_stand_in){0};
     rig.catalog = catalog_create("nfs://there/set", "test");
@@ -45,7 +47,16 @@ static void open_reader(const char *reader)
                                          .bytes_max = BYTES,
                                          .timeout_ns = PATIENCE_NS};
     assert_int_equal(plugin_choose("reader", reader_registry, reader, &rig.choice), 0);
-    if (reader_open(&rig.reader, &rig.choice, &config))
+    if (allocation_refused)
+        allocation_refused += counter_get(&allocations);
+    const int code = reader_open(&rig.reader, &rig.choice, &config);
+    allocation_refused = 0;
+    return code;
+}
+
+static void open_reader(const char *reader)
+{
+    if (try_open(reader))
         fail_msg("%s", fail_reason());
 }
 
@@ -153,6 +164,29 @@ static void test_broken_connection(void **unused)
     close_reader();
 }
 
+/* Whatever has no memory when the reader is opened, all that it had is freed. */
+static void test_open_without_memory(void **unused)
+{
+    (void)unused;
+    if (!allocations_counted)
+        skip();
+    open_reader("nfs:nconnect=2");
+    close_reader();
+    for (uint64_t refused = 1;; refused++) {
+        const uint64_t before = counter_get(&allocations) - counter_get(&releases);
+        allocation_refused = refused;
+        const int code = try_open("nfs:nconnect=2");
+        close_reader();
+        if (code == 0) {
+            assert_true(refused > 5 + 2 * 3); /* the reader's own, and three of each connection */
+            return;
+        }
+        assert_int_equal(code, -ENOMEM);
+        /* The refused one is counted, too. */
+        assert_int_equal(counter_get(&allocations) - counter_get(&releases), before + 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +194,7 @@ int main(void)
         cmocka_unit_test(test_reads_spread),
         cmocka_unit_test(test_full_socket),
         cmocka_unit_test(test_broken_connection),
+        cmocka_unit_test(test_open_without_memory),
     };
 
     alarm(PATIENCE_S);
