@@ -8,7 +8,7 @@ libiobench_a_SOURCES += \
 	formats/index_file.c formats/index_file.h \
 	formats/mds.c \
 	formats/plugins.h formats/registry.c \
-	formats/lmdb.c formats/lmdb_walk.c formats/lmdb_walk.h formats/lmdb_write.h \
+	formats/lmdb.c formats/lmdb_write.h \
 	formats/path_hint.c formats/path_hint.h \
 	formats/protobuf.c formats/protobuf.h \
 	formats/recordio.c \
