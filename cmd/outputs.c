@@ -7,7 +7,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/replaced.h"
-#include "formats/apart.h"
+#include "formats/format.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -145,4 +145,8 @@ int format_writer_open(struct format_writer *writer, const struct plugin_choice 
 int format_writer_append(struct format_writer *writer, const struct sample *sample);
 int format_writer_close(struct format_writer *writer, bool commit);
 
+/* Return 0, or a negative errno with a reason if a new file of this path would become part of a
+ * data set: of `set`, a path or NULL, or of one that was packed or indexed where it lies. */
+int format_check_apart(const char *path, const char *set);
+
 #endif

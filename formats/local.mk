@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	formats/apart.c formats/apart.h \
 	formats/caffe.c formats/caffe.h \
 	formats/files.c \
 	formats/format.c formats/format.h \
