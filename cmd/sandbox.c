@@ -8,7 +8,6 @@
 #include "cachectl/outside.h"
 #include "cmd/families.h"
 #include "dataset/store.h"
-#include "dataset/within.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>
@@ -123,7 +122,7 @@ static void allow_beside(struct sandbox *sandbox, const char *path, unsigned acc
 
     snprintf(copy, sizeof copy, "%s", path);
     const char *folder = dirname(copy);
-    if (!within_is_same(folder, "/dev")) /* /dev/stdout has nothing beside it */
+    if (!store_is_same(folder, "/dev")) /* /dev/stdout has nothing beside it */
         allow_nearest(sandbox, folder, access);
     if (sandbox->code == 0)
         fail_clear(); /* the folder may be missing */
@@ -377,7 +376,7 @@ int sandbox_enter(const struct invocation *invocation, const void *settings, siz
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns && sandbox.code == 0; i++) {
         sandbox.code = folder_names_matching(&found, patterns[i]);
         for (size_t k = 0; k < found.count; k++)
-            if (!within_folder("/dev", found.list[k]))
+            if (!store_is_within("/dev", found.list[k]))
                 allow(&sandbox, found.list[k], LANDLOCK_READ | LANDLOCK_PIN);
         folder_names_release(&found);
     }

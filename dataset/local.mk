@@ -7,7 +7,7 @@ libiobench_a_SOURCES += \
 	dataset/manifest.c dataset/manifest.h \
 	dataset/names_below.c dataset/names_below.h \
 	dataset/registry.c \
-	dataset/store.c dataset/store.h dataset/store_local.c dataset/within.c dataset/within.h \
+	dataset/store.c dataset/store.h dataset/store_local.c \
 	dataset/synthesis.c dataset/synthesis.h \
 	dataset/sidecar.c dataset/sidecar.h \
 	dataset/zstd_stream.h

@@ -104,6 +104,11 @@ int store_check(const char *path);
 int store_stat(const char *path, struct store_status *status);
 bool store_exists(const char *path);
 bool store_is_folder(const char *path);
+/* Return whether both exist and are the same file or folder, by any name. */
+bool store_is_same(const char *a, const char *b);
+/* Return whether path is the folder or inside it, or would be: it need not exist. So what is
+ * written does not become part of what is read. */
+bool store_is_within(const char *path, const char *folder);
 int store_list(const char *path, store_visit visit, void *context);
 
 /* Regular files only: rejects FIFOs, devices and folders at once, with the kind as the reason. */

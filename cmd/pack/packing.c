@@ -16,7 +16,6 @@
 #include "cmd/pack/target.h"
 #include "dataset/manifest.h"
 #include "dataset/store.h"
-#include "dataset/within.h"
 #include "formats/format.h"
 
 #include <assert.h>
@@ -416,16 +415,16 @@ static int check_apart(const struct pack_job *job, const struct format_ops *form
         fail_clear();
         return 0;
     }
-    if (within_is_same(job->source, job->target))
+    if (store_is_same(job->source, job->target))
         return fail(EINVAL, "%s: source and target are the same", job->target);
-    if (within_folder(job->source, job->target))
+    if (store_is_within(job->source, job->target))
         return fail(EINVAL, "%s: the source is inside the target", job->source);
-    if (format->records_are_images && within_folder(job->target, job->source))
+    if (format->records_are_images && store_is_within(job->target, job->source))
         return fail(EINVAL,
                     "%s: is inside the source, which would then contain each image twice; name a "
                     "folder outside %s",
                     job->target, job->source);
-    if (within_folder(job->target, job->source) && has_folders_for_classes(job))
+    if (store_is_within(job->target, job->source) && has_folders_for_classes(job))
         return fail(EINVAL,
                     "%s: is inside the source, whose folders are its classes, and would be one "
                     "more; name a folder outside %s",
