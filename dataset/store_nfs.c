@@ -72,59 +72,52 @@ static struct store_status status_of(const struct nfs_stat_64 *found)
 
 /* ---- calls on paths ---- */
 
-enum nfs_action {
-    ACTION_STAT,
-    ACTION_LSTAT,
-    ACTION_LIST,
-    ACTION_READ,
-    ACTION_CREATE,
-    ACTION_EXTEND,
-    ACTION_LINK,
-    ACTION_RENAME,
-    ACTION_UNLINK,
-    ACTION_RMDIR,
-    ACTION_MKDIR,
-    ACTION_STATVFS
+/* One of the first three starts it. */
+struct nfs_action {
+    int (*start)(struct nfs_context *context, const char *path, nfs_cb done, void *private);
+    int (*start_to)(struct nfs_context *context, const char *path, const char *to, nfs_cb done,
+                    void *private);
+    int open_flags;
+    const char *what;  /* of a reason */
+    int done_by_first; /* the error of a repeated call if the first one did it; 0: none */
 };
 
-static int start_action(enum nfs_action action, struct nfs_context *context, const char *path,
-                        const char *to, struct nfs_call *call)
+static int make_any_folder(struct nfs_context *context, const char *path, nfs_cb done,
+                           void *private)
 {
-    switch (action) {
-    case ACTION_STAT:
-        return nfs_stat64_async(context, path, nfs_call_answer, call);
-    case ACTION_LSTAT:
-        return nfs_lstat64_async(context, path, nfs_call_answer, call);
-    case ACTION_LIST:
-        return nfs_opendir_async(context, path, nfs_call_answer, call);
-    case ACTION_READ:
-        return nfs_open_async(context, path, O_RDONLY, nfs_call_answer, call);
-    case ACTION_CREATE:
-        return nfs_open2_async(context, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0666,
-                               nfs_call_answer, call);
-    case ACTION_EXTEND:
-        return nfs_open2_async(context, path, O_WRONLY | O_CREAT | O_NOFOLLOW, 0666,
-                               nfs_call_answer, call);
-    case ACTION_LINK:
-        return nfs_link_async(context, path, to, nfs_call_answer, call);
-    case ACTION_RENAME:
-        return nfs_rename_async(context, path, to, nfs_call_answer, call);
-    case ACTION_UNLINK:
-        return nfs_unlink_async(context, path, nfs_call_answer, call);
-    case ACTION_RMDIR:
-        return nfs_rmdir_async(context, path, nfs_call_answer, call);
-    case ACTION_MKDIR:
-        return nfs_mkdir2_async(context, path, 0777, nfs_call_answer, call);
-    case ACTION_STATVFS:
-        return nfs_statvfs64_async(context, path, nfs_call_answer, call);
-    }
-    return -1;
+    return nfs_mkdir2_async(context, path, 0777, done, private);
 }
+
+static const struct nfs_action look_at = {.start = nfs_stat64_async, .what = ""};
+static const struct nfs_action look_at_name = {.start = nfs_lstat64_async, .what = ""};
+static const struct nfs_action look_and_remove = {.start = nfs_lstat64_async,
+                                                  .what = "cannot remove: "};
+static const struct nfs_action list_folder = {.start = nfs_opendir_async,
+                                              .what = "cannot open the folder: "};
+static const struct nfs_action link_name = {.start_to = nfs_link_async,
+                                            .what = "cannot link to its final name: "};
+static const struct nfs_action rename_name = {
+    .start_to = nfs_rename_async, .what = "cannot rename: ", .done_by_first = -ENOENT};
+static const struct nfs_action unlink_name = {
+    .start = nfs_unlink_async, .what = "cannot remove: ", .done_by_first = -ENOENT};
+static const struct nfs_action remove_folder = {
+    .start = nfs_rmdir_async, .what = "cannot remove: ", .done_by_first = -ENOENT};
+static const struct nfs_action make_folder = {
+    .start = make_any_folder, .what = "cannot make the folder: ", .done_by_first = -EEXIST};
+static const struct nfs_action get_free_space = {.start = nfs_statvfs64_async,
+                                                 .what = "cannot get the free space: "};
+static const struct nfs_action openings[] = {
+    [STORE_READ] = {.open_flags = O_RDONLY, .what = "cannot open: "},
+    [STORE_CREATE] = {.open_flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW,
+                      .what = "cannot make the file: "},
+    [STORE_EXTEND] = {.open_flags = O_WRONLY | O_CREAT | O_NOFOLLOW,
+                      .what = "cannot make the file: "}};
 
 /* When *link is set the caller owns the link, since the opened file belongs to it. -ETIMEDOUT and
  * the server's errors come without a reason; *reasoned says whether there is one. */
-static int perform(enum nfs_action action, const char *url, const char *to, uint64_t deadline_ns,
-                   struct nfs_call *call, struct nfs_link **link, bool *reasoned)
+static int perform(const struct nfs_action *action, const char *url, const char *to,
+                   uint64_t deadline_ns, struct nfs_call *call, struct nfs_link **link,
+                   bool *reasoned)
 {
     const struct nfs_call fresh = *call;
     const struct nfs_place *place;
@@ -139,8 +132,14 @@ static int perform(enum nfs_action action, const char *url, const char *to, uint
             return code;
         *call = fresh;
         code = -ECONNRESET;
-        if (start_action(action, (*link)->context, nfs_place_below(place, url),
-                         to ? nfs_place_below(place, to) : NULL, call) == 0)
+        struct nfs_context *context = (*link)->context;
+        const char *path = nfs_place_below(place, url);
+        const int refused =
+            action->start ? action->start(context, path, nfs_call_answer, call)
+            : action->start_to
+                ? action->start_to(context, path, nfs_place_below(place, to), nfs_call_answer, call)
+                : nfs_open2_async(context, path, action->open_flags, 0666, nfs_call_answer, call);
+        if (!refused)
             code = nfs_link_wait(*link, call, deadline_ns);
         *reasoned = false;
         if (code != -ECONNRESET && !(code == -ESTALE && !again))
@@ -158,15 +157,11 @@ static int perform(enum nfs_action action, const char *url, const char *to, uint
         nfs_link_drop(*link);
         *link = NULL;
     }
-    return again && ((code == -ENOENT && (action == ACTION_RENAME || action == ACTION_UNLINK ||
-                                          action == ACTION_RMDIR)) ||
-                     (code == -EEXIST && action == ACTION_MKDIR))
-               ? 0
-               : code;
+    return again && code && code == action->done_by_first ? 0 : code;
 }
 
 /* As perform(), for calls that leave nothing open. */
-static int ask_server(enum nfs_action action, const char *url, const char *to, const char *what,
+static int ask_server(const struct nfs_action *action, const char *url, const char *to,
                       struct nfs_call *call)
 {
     struct nfs_link *link = NULL;
@@ -175,53 +170,58 @@ static int ask_server(enum nfs_action action, const char *url, const char *to, c
 
     if (link)
         nfs_link_give(link);
-    return code < 0 && !reasoned ? nfs_fail(code, what, url) : code < 0 ? code : 0;
+    return code < 0 && !reasoned ? nfs_fail(code, action->what, url) : code < 0 ? code : 0;
 }
 
 /* ---- names ---- */
 
-static int nfs_store_stat(const char *path, struct store_status *status)
+static int ask_status(const struct nfs_action *action, const char *path,
+                      struct store_status *status)
 {
     struct nfs_stat_64 found;
     struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask_server(ACTION_STAT, path, NULL, "", &call);
+    int code = ask_server(action, path, NULL, &call);
 
     if (code == 0)
         *status = status_of(&found);
     return code;
 }
 
+static int nfs_store_stat(const char *path, struct store_status *status)
+{
+    return ask_status(&look_at, path, status);
+}
+
 static int nfs_store_rename(const char *from, const char *to)
 {
     struct nfs_call call = {0};
 
-    return ask_server(ACTION_RENAME, from, to, "cannot rename: ", &call);
+    return ask_server(&rename_name, from, to, &call);
 }
 
 static int nfs_store_remove(const char *path)
 {
-    struct nfs_stat_64 found;
-    struct nfs_call look = {.into = &found, .bytes = sizeof found}, call = {0};
-    int code = ask_server(ACTION_LSTAT, path, NULL, "cannot remove: ", &look);
+    struct store_status status;
+    struct nfs_call call = {0};
+    int code = ask_status(&look_and_remove, path, &status);
 
-    if (code)
-        return code;
-    return ask_server(S_ISDIR(found.nfs_mode) ? ACTION_RMDIR : ACTION_UNLINK, path, NULL,
-                      "cannot remove: ", &call);
+    return code ? code
+                : ask_server(status.kind == STORE_FOLDER ? &remove_folder : &unlink_name, path,
+                             NULL, &call);
 }
 
 static int nfs_store_make_folder(const char *path)
 {
     struct nfs_call call = {0};
 
-    return ask_server(ACTION_MKDIR, path, NULL, "cannot make the folder: ", &call);
+    return ask_server(&make_folder, path, NULL, &call);
 }
 
 static int nfs_store_free_bytes(const char *path, uint64_t *bytes)
 {
     struct nfs_statvfs_64 found;
     struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask_server(ACTION_STATVFS, path, NULL, "cannot get the free space: ", &call);
+    int code = ask_server(&get_free_space, path, NULL, &call);
 
     if (code == 0)
         *bytes = found.f_bavail * found.f_frsize;
@@ -269,7 +269,7 @@ static int nfs_store_list(const char *path, store_visit visit, void *context)
     struct nfs_call call = {0};
     struct nfs_link *link = NULL;
     bool reasoned;
-    int code = perform(ACTION_LIST, path, NULL, deadline(), &call, &link, &reasoned);
+    int code = perform(&list_folder, path, NULL, deadline(), &call, &link, &reasoned);
 
     if (code == 0) {
         const struct nfsdirent *found;
@@ -277,7 +277,7 @@ static int nfs_store_list(const char *path, store_visit visit, void *context)
             code = visit_one(path, found, visit, context);
         nfs_closedir(link->context, call.body);
     } else if (!reasoned) {
-        code = nfs_fail(code, "cannot open the folder: ", path);
+        code = nfs_fail(code, list_folder.what, path);
     }
     if (link)
         nfs_link_give(link);
@@ -296,15 +296,13 @@ static void lose(struct nfs_file *nfs)
 static int open_file(struct nfs_file *nfs, const char *path, enum store_access access,
                      struct store_status *status)
 {
-    static const enum nfs_action actions[] = {
-        [STORE_READ] = ACTION_READ, [STORE_CREATE] = ACTION_CREATE, [STORE_EXTEND] = ACTION_EXTEND};
-    const char *what = access == STORE_READ ? "cannot open: " : "cannot make the file: ";
+    const struct nfs_action *opening = &openings[access];
     uint64_t deadline_ns = deadline();
     bool reasoned;
 
     for (;;) {
         struct nfs_call call = {0};
-        int code = perform(actions[access], path, NULL, deadline_ns, &call, &nfs->link, &reasoned);
+        int code = perform(opening, path, NULL, deadline_ns, &call, &nfs->link, &reasoned);
         if (code == 0) {
             struct nfs_stat_64 found;
             struct nfs_call look = {.into = &found, .bytes = sizeof found};
@@ -324,7 +322,7 @@ static int open_file(struct nfs_file *nfs, const char *path, enum store_access a
             lose(nfs);
         }
         if (code != -ECONNRESET)
-            return reasoned && code != -ETIMEDOUT ? code : nfs_fail(code, what, path);
+            return reasoned && code != -ETIMEDOUT ? code : nfs_fail(code, opening->what, path);
     }
 }
 
@@ -461,23 +459,10 @@ static int nfs_store_close(struct store_file *file, bool sync)
 
 /* ---- drafts ---- */
 
-/* Query the name itself, not a link's target. Returns -ENOENT without a reason if it does not
- * exist. */
-static int name_status(const char *path, struct store_status *status)
-{
-    struct nfs_stat_64 found;
-    struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask_server(ACTION_LSTAT, path, NULL, "", &call);
-
-    if (code == 0)
-        *status = status_of(&found);
-    return code;
-}
-
 static int check_target(const char *path)
 {
     struct store_status status;
-    int code = name_status(path, &status);
+    int code = ask_status(&look_at_name, path, &status);
 
     if (code)
         return code == -ENOENT ? 0 : code;
@@ -515,7 +500,7 @@ static int nfs_store_draft(const char *path, const struct file_draft_options *op
 static int check_draft(const struct nfs_file *nfs)
 {
     struct store_status now;
-    int code = name_status(nfs->draft_path, &now);
+    int code = ask_status(&look_at_name, nfs->draft_path, &now);
 
     if (code == 0 && (now.inode != nfs->file.status.inode || now.kind != STORE_FILE))
         code = fail(ESTALE, "%s: somebody replaced it: it stays", nfs->draft_path);
@@ -541,9 +526,8 @@ static int nfs_store_settle(struct store_file *file, bool commit)
         }
     } else if (commit && code == 0) {
         struct store_status now;
-        code = ask_server(ACTION_LINK, nfs->draft_path, file->path,
-                          "cannot link to its final name: ", &call);
-        if (code == -EEXIST && name_status(file->path, &now) == 0 &&
+        code = ask_server(&link_name, nfs->draft_path, file->path, &call);
+        if (code == -EEXIST && ask_status(&look_at_name, file->path, &now) == 0 &&
             now.inode == file->status.inode)
             code = 0; /* done by a first attempt whose reply was lost */
     }
