@@ -64,37 +64,39 @@ void hints_replace(struct hints *hints, const struct hints *by)
             hints->rows[i] = by->rows[i];
 }
 
-/* ---- between processes: a length per record, then the bytes ---- */
+/* ---- in one piece ---- */
 
-enum { LENGTH_BYTES = 2, NOT_PUT = 0xffff };
-
-uint8_t *hints_pack(const struct hints *hints, size_t *bytes)
+uint8_t *hints_pack(const struct hints *hints, size_t head_bytes, uint16_t absent, size_t *bytes)
 {
-    const size_t lengths_bytes = (size_t)hints->count * LENGTH_BYTES;
+    const size_t lengths_bytes = (size_t)hints->count * HINT_LENGTH_BYTES;
 
-    *bytes = lengths_bytes;
+    *bytes = head_bytes + lengths_bytes;
     for (uint64_t i = 0; i < hints->count; i++)
         *bytes += hints->rows[i].count;
-    uint8_t *raw = memory_zeroed(*bytes), *to = raw ? raw + lengths_bytes : NULL;
-    for (uint64_t i = 0; raw && i < hints->count; i++) {
+    uint8_t *raw = memory_zeroed(*bytes);
+    if (!raw)
+        return NULL;
+    uint8_t *length = raw + head_bytes, *to = length + lengths_bytes;
+    for (uint64_t i = 0; i < hints->count; i++, length += HINT_LENGTH_BYTES) {
         const struct hint *hint = &hints->rows[i];
-        bytes_put_le16(raw + i * LENGTH_BYTES, hint->bytes ? hint->count : NOT_PUT);
+        bytes_put_le16(length, hint->bytes ? hint->count : absent);
         if (hint->count)
             memcpy(to, hint->bytes, hint->count);
         to += hint->count;
     }
+    assert(to == raw + *bytes);
     return raw;
 }
 
 int hints_unpack(struct hints *hints, const uint8_t *raw, size_t bytes)
 {
-    const size_t lengths_bytes = (size_t)hints->count * LENGTH_BYTES;
+    const size_t lengths_bytes = (size_t)hints->count * HINT_LENGTH_BYTES;
     size_t used = lengths_bytes;
     bool is_sound = bytes >= lengths_bytes;
 
     for (uint64_t i = 0; is_sound && i < hints->count; i++) {
-        const uint16_t count = bytes_le16(raw + i * LENGTH_BYTES);
-        if (count == NOT_PUT)
+        const uint16_t count = bytes_le16(raw + i * HINT_LENGTH_BYTES);
+        if (count == HINT_ABSENT)
             continue;
         is_sound = count <= HINT_BYTES_MAX && count <= bytes - used;
         if (is_sound && !hints_has(hints, i) && hints_put(hints, i, raw + used, count))

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HINT_BYTES_MAX = 384 };
+enum { HINT_BYTES_MAX = 384, HINT_LENGTH_BYTES = 2, HINT_ABSENT = 0xffff };
 
 struct hint {
     uint8_t *bytes;
@@ -41,10 +41,12 @@ uint64_t hints_count(const struct hints *hints);
 /* Replace loaded hints by those that were put into others, which must outlive these. */
 void hints_replace(struct hints *hints, const struct hints *by);
 
-/* The hints that were put, as one piece of memory, to free(); NULL with a reason. */
-uint8_t *hints_pack(const struct hints *hints, size_t *bytes);
-/* Put those of another process, for records that have none. Returns 0, -ENOMEM, or -EPROTO with a
- * reason if the bytes are not what hints_pack() made of as many records. */
+/* All hints in one piece of memory, to free(): room for a head, a u16 length per record, `absent`
+ * for those that were not put, then the hints. NULL with a reason. */
+uint8_t *hints_pack(const struct hints *hints, size_t head_bytes, uint16_t absent, size_t *bytes);
+/* Put those of another process, packed without a head and with HINT_ABSENT, for records that have
+ * none. Returns 0, -ENOMEM, or -EPROTO with a reason if the bytes are not what hints_pack() made of
+ * as many records. */
 int hints_unpack(struct hints *hints, const uint8_t *raw, size_t bytes);
 
 #endif

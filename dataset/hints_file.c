@@ -19,33 +19,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEADER_BYTES = 48, HINTS_VERSION = 2, LENGTH_BYTES = 2 };
+enum { HEADER_BYTES = 48, HINTS_VERSION = 2 };
 
 static const enum sidecar_place places[] = {SIDECAR_BESIDE, SIDECAR_CACHE};
 enum { PLACES = sizeof places / sizeof *places };
 
 /* ---- saving ---- */
 
-/* Return the whole file in memory. */
-static uint8_t *compose(const struct catalog *catalog, const struct hints *hints, size_t *bytes)
+int hints_file_save(const struct catalog *catalog, const struct hints *hints, char **path)
 {
-    const size_t lengths_bytes = (size_t)hints->count * LENGTH_BYTES;
+    const size_t lengths_bytes = (size_t)hints->count * HINT_LENGTH_BYTES;
+    size_t bytes;
+    uint8_t *raw = hints_pack(hints, HEADER_BYTES, 0, &bytes);
+    struct store_draft draft;
+    int code = -EIO;
 
-    *bytes = HEADER_BYTES + lengths_bytes;
-    for (uint64_t i = 0; i < hints->count; i++)
-        *bytes += hints->rows[i].count;
-    uint8_t *raw = memory_zeroed(*bytes);
+    *path = NULL;
     if (!raw)
-        return NULL;
-    uint8_t *lengths = raw + HEADER_BYTES, *to = lengths + lengths_bytes;
-    for (uint64_t i = 0; i < hints->count; i++) {
-        const struct hint *hint = &hints->rows[i];
-        bytes_put_le16(lengths + i * LENGTH_BYTES, hint->count);
-        if (hint->count)
-            memcpy(to, hint->bytes, hint->count);
-        to += hint->count;
-    }
-    const uint64_t hints_bytes = *bytes - HEADER_BYTES - lengths_bytes;
+        return -ENOMEM;
+    const uint8_t *lengths = raw + HEADER_BYTES;
+    const uint64_t hints_bytes = bytes - HEADER_BYTES - lengths_bytes;
     memcpy(raw, "IOBHINTS", 8);
     bytes_put_le32(raw + 8, HINTS_VERSION);
     bytes_put_le32(raw + 12, crc32c(0, lengths, lengths_bytes));
@@ -54,19 +47,6 @@ static uint8_t *compose(const struct catalog *catalog, const struct hints *hints
     bytes_put_le64(raw + 32, hints_bytes);
     bytes_put_le32(raw + 40, crc32c(0, lengths + lengths_bytes, hints_bytes));
     bytes_put_le32(raw + 44, crc32c(0, raw, 44));
-    return raw;
-}
-
-int hints_file_save(const struct catalog *catalog, const struct hints *hints, char **path)
-{
-    size_t bytes;
-    uint8_t *raw = compose(catalog, hints, &bytes);
-    struct store_draft draft;
-    int code = -EIO;
-
-    *path = NULL;
-    if (!raw)
-        return -ENOMEM;
     for (int i = 0; i < PLACES && code; i++) {
         free(*path);
         *path = sidecar_hints_path(catalog->root, places[i]);
@@ -105,7 +85,7 @@ static int read_part(struct store_file *file, uint8_t *to, uint64_t bytes, uint6
 
 static int load_hints(struct store_file *file, const struct catalog *catalog, struct hints **hints)
 {
-    const uint64_t lengths_bytes = catalog->record_count * LENGTH_BYTES;
+    const uint64_t lengths_bytes = catalog->record_count * HINT_LENGTH_BYTES;
     uint8_t raw[HEADER_BYTES];
     ssize_t got = store_read_at(file, raw, sizeof raw, 0);
     const char *path = file->path;
@@ -141,7 +121,7 @@ static int load_hints(struct store_file *file, const struct catalog *catalog, st
                          bytes_le32(raw + 40));
     uint64_t used = 0;
     for (uint64_t i = 0; code == 0 && i < catalog->record_count; i++) {
-        const uint16_t count = bytes_le16(lengths + i * LENGTH_BYTES);
+        const uint16_t count = bytes_le16(lengths + i * HINT_LENGTH_BYTES);
         if (count > HINT_BYTES_MAX || count > bytes - used)
             code = damaged(path, "wrong length of a hint");
         (*hints)->rows[i] = (struct hint){(*hints)->in_common + used, count};

@@ -35,7 +35,7 @@ static int collect_hints(struct ranks *ranks, const struct hinting *hinting,
     for (uint32_t from = 1; code == 0 && from < ranks->place.ranks; from++) {
         uint8_t *raw = NULL;
         size_t packed = 0;
-        if (rank == from && !(raw = hints_pack(hinting->made, &packed)))
+        if (rank == from && !(raw = hints_pack(hinting->made, 0, HINT_ABSENT, &packed)))
             code = -ENOMEM;
         double size = (double)packed;
         code = ranks_meet(ranks, code, NULL);

@@ -524,7 +524,7 @@ static void hints_are_merged(void **unused)
     assert_int_equal(hints_put(other, 1, "other", 5), 0);
     assert_int_equal(hints_put(other, 2, "", 0), 0);
     assert_int_equal(hints_put(other, 4, "other", 5), 0);
-    uint8_t *raw = hints_pack(other, &bytes);
+    uint8_t *raw = hints_pack(other, 0, HINT_ABSENT, &bytes);
     assert_int_equal(bytes, 2 * catalog->record_count + 10);
     assert_int_equal(hints_unpack(mine, raw, bytes), 0);
     assert_int_equal(hints_count(mine), 2);
