@@ -89,12 +89,21 @@ int nfs_link_wait(struct nfs_link *link, struct nfs_call *call, uint64_t deadlin
 
 /* ---- mounting ---- */
 
-void nfs_client_name(char *name, size_t bytes, const void *connection)
+struct nfs_context *nfs_new_context(const struct nfs_place *place)
 {
-    char host[65] = "";
+    struct nfs_context *context = nfs_init_context();
+    char host[65] = "", client[128];
 
+    if (!context)
+        return NULL;
+    nfs_set_autoreconnect(context, 0); /* who uses it reconnects, so that time-outs apply */
+    nfs_set_version(context, place->version);
+    /* For NFS 4 each connection is a client: one with the same name would close the other's files.
+     */
     gethostname(host, sizeof host - 1);
-    snprintf(name, bytes, "iobench-%s-%d-%p", host, (int)getpid(), connection);
+    snprintf(client, sizeof client, "iobench-%s-%d-%p", host, (int)getpid(), (void *)context);
+    nfs4_set_client_name(context, client);
+    return context;
 }
 
 /* Returns 0, a negative errno with libnfs's message in text, or what nfs_link_wait() returns. */
@@ -102,16 +111,11 @@ static int mount_place(struct nfs_link *link, uint64_t deadline_ns, char *text, 
 {
     const struct nfs_place *place = link->place;
     struct nfs_call call = {0};
-    char client[128];
 
-    link->context = nfs_init_context();
+    link->context = nfs_new_context(place);
     if (!link->context)
         return fail(ENOMEM, "out of memory for a connection");
-    nfs_set_autoreconnect(link->context, 0); /* reconnect here, so that time-outs apply */
     nfs_set_dircache(link->context, 0);
-    nfs_set_version(link->context, place->version);
-    nfs_client_name(client, sizeof client, link);
-    nfs4_set_client_name(link->context, client);
     int code = nfs_mount_async(link->context, place->server, place->folder, nfs_call_answer, &call);
     if (code) {
         nfs_call_answer(-EHOSTUNREACH, link->context, NULL, &call);

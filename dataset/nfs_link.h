@@ -46,8 +46,9 @@ const char *nfs_place_below(const struct nfs_place *place, const char *url);
 
 bool nfs_place_holds(const struct nfs_place *place, const char *url);
 
-/* Name of an NFS 4 client, which no other connection of this or another machine has. */
-void nfs_client_name(char *name, size_t bytes, const void *connection);
+/* A context of libnfs for the place, to be mounted; as an NFS 4 client it has a name that no other
+ * one of this or another machine has. NULL without memory. */
+struct nfs_context *nfs_new_context(const struct nfs_place *place);
 
 /* Acquire a link to the place, waiting for an unreachable server until deadline_ns. Returns 0 or a
  * negative errno with a reason. */

@@ -504,22 +504,15 @@ static void serve(struct nfs_state *nfs, uint64_t wait_ns)
 {
     const uint64_t now_ns = clock_now_ns();
     struct epoll_event events[CONNECTIONS_MOST + 1];
-    char client[128];
 
     for (struct connection *down; (down = nfs->first_down) && now_ns >= down->retry_ns;) {
         nfs->first_down = down->next_down;
         mark(down);
-        down->context = nfs_init_context();
+        down->context = nfs_new_context(nfs->place);
         if (!down->context) {
             down->is_broken = true;
             continue;
         }
-        nfs_set_autoreconnect(down->context, 0); /* reconnect here, so that time-outs apply */
-        nfs_set_version(down->context, nfs->place->version);
-        /* For NFS 4 each connection is a client: one with the same name would close the other's
-         * files. */
-        nfs_client_name(client, sizeof client, down);
-        nfs4_set_client_name(down->context, client);
         down->state = CONNECTION_MOUNTING;
         if (nfs_mount_async(down->context, nfs->place->server, nfs->place->folder, on_mount, down))
             lost(down, nfs_get_error(down->context));
