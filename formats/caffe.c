@@ -365,9 +365,10 @@ static void put_label_tensor(struct caffe_output *output, const struct sample *s
     output->bytes += protobuf_varint_bytes(label);
 }
 
-static void put(enum caffe_flavour flavour, const struct sample *sample,
-                struct caffe_output *output)
+size_t caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_t *to)
 {
+    struct caffe_output all = {.to = to}, *output = &all;
+
     if (flavour == CAFFE_TENSORS || flavour == CAFFE_TENSORS_INT64) {
         const bool longs = flavour == CAFFE_TENSORS_INT64;
         struct caffe_output image = {0}, label = {0};
@@ -392,19 +393,5 @@ static void put(enum caffe_flavour flavour, const struct sample *sample,
         put_number(output, DATUM_LABEL, label_number(sample));
         put_number(output, DATUM_ENCODED, !raw);
     }
-}
-
-size_t caffe_bytes(enum caffe_flavour flavour, const struct sample *sample)
-{
-    struct caffe_output output = {0};
-
-    put(flavour, sample, &output);
-    return output.bytes;
-}
-
-void caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_t *to)
-{
-    struct caffe_output output = {.to = to};
-
-    put(flavour, sample, &output);
+    return all.bytes;
 }

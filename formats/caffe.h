@@ -25,8 +25,7 @@ enum caffe_flavour {
 /* Returns 0, or -EBADMSG or -ENOTSUP with a reason. The image is borrowed from value. */
 int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, struct sample *sample);
 
-/* Return the number of bytes that caffe_put() writes for sample. */
-size_t caffe_bytes(enum caffe_flavour flavour, const struct sample *sample);
-void caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_t *to);
+/* Write the value of a sample. Returns its number of bytes; to NULL: only that. */
+size_t caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_t *to);
 
 #endif

@@ -102,7 +102,7 @@ int lmdb_write_open(void *state, const void *settings, const char *path)
 int lmdb_write_append(void *state, const struct sample *sample)
 {
     struct lmdb_write *write = state;
-    const uint64_t bytes = caffe_bytes(write->flavour, sample);
+    const uint64_t bytes = caffe_put(write->flavour, sample, NULL);
     char key[KEY_BYTES];
     int code = 0;
 

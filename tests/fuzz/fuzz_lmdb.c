@@ -35,7 +35,7 @@ static void parse_value(enum caffe_flavour flavour, const uint8_t *bytes, size_t
     struct sample sample = {.label = -1}, back = {.label = -1};
 
     if (caffe_parse(flavour, value, count, &sample) == 0 && flavour != CAFFE_AUTO) {
-        size_t written = caffe_bytes(flavour, &sample);
+        size_t written = caffe_put(flavour, &sample, NULL);
         uint8_t *again = malloc(written);
         FUZZ_CHECK(again);
         caffe_put(flavour, &sample, again);
