@@ -252,11 +252,6 @@ void manifest_release(struct manifest *manifest)
 
 /* ---- writing ---- */
 
-struct manifest_block {
-    struct text_stream text;
-    uint32_t shard;
-};
-
 char *manifest_head(uint64_t plan, const char *suffix, uint32_t shards)
 {
     char *text = NULL;
@@ -268,44 +263,32 @@ char *manifest_head(uint64_t plan, const char *suffix, uint32_t shards)
     return NULL;
 }
 
-struct manifest_block *manifest_block_begin(uint32_t shard)
+int manifest_block_begin(struct text_stream *block, uint32_t shard)
 {
-    struct manifest_block *block = memory_zeroed(sizeof *block);
+    int code = text_stream_open(block);
 
-    if (!block)
-        return NULL;
-    block->shard = shard;
-    if (text_stream_open(&block->text)) {
-        free(block);
-        return NULL;
-    }
-    fprintf(block->text.stream, "shard %" PRIu32 "\n", shard);
-    return block;
+    if (code == 0)
+        fprintf(block->stream, "shard %" PRIu32 "\n", shard);
+    return code;
 }
 
-int manifest_block_add(struct manifest_block *block, const char *path, uint64_t bytes,
-                       int64_t mtime_ns)
+int manifest_block_add(struct text_stream *block, const struct manifest_file *file)
 {
-    fprintf(block->text.stream, "file %" PRIu64 " %" PRId64 " ", bytes, mtime_ns);
-    put_escaped(block->text.stream, path);
-    return putc('\n', block->text.stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
+    if (file->is_folder)
+        fputs("folder ", block->stream);
+    else
+        fprintf(block->stream, "file %" PRIu64 " %" PRId64 " ", file->bytes, file->mtime_ns);
+    put_escaped(block->stream, file->path);
+    return putc('\n', block->stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
 }
 
-int manifest_block_add_folder(struct manifest_block *block, const char *path)
-{
-    fputs("folder ", block->text.stream);
-    put_escaped(block->text.stream, path);
-    return putc('\n', block->text.stream) == EOF ? fail(ENOMEM, "out of memory for a manifest") : 0;
-}
-
-char *manifest_block_end(struct manifest_block *block)
+char *manifest_block_end(struct text_stream *block, uint32_t shard)
 {
     char *text;
     size_t bytes;
 
-    fprintf(block->text.stream, "done %" PRIu32 "\n", block->shard);
-    text_stream_take(&block->text, &text, &bytes);
-    free(block);
+    fprintf(block->stream, "done %" PRIu32 "\n", shard);
+    text_stream_take(block, &text, &bytes);
     return text;
 }
 

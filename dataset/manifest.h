@@ -21,6 +21,8 @@
 #ifndef IOBENCH_DATASET_MANIFEST_H
 #define IOBENCH_DATASET_MANIFEST_H
 
+#include "base/text_stream.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -58,16 +60,14 @@ struct manifest {
 int manifest_parse(struct manifest *manifest, const char *text, size_t bytes, const char *path);
 void manifest_release(struct manifest *manifest);
 
-/* Text to be written; free() it; NULL with a reason. A block: start it with no text, add its files,
- * end it. */
+/* Text to be written; free() it; NULL with a reason. */
 char *manifest_head(uint64_t plan, const char *suffix, uint32_t shards);
 char *manifest_start(const char *command, bool is_synthetic); /* of each process that works on it */
-struct manifest_block;
-struct manifest_block *manifest_block_begin(uint32_t shard);
-int manifest_block_add(struct manifest_block *block, const char *path, uint64_t bytes,
-                       int64_t mtime_ns);
-int manifest_block_add_folder(struct manifest_block *block, const char *path);
-char *manifest_block_end(struct manifest_block *block); /* and free it */
+/* A block: begin it, add its files, of which the shard does not count, and end it if it was begun.
+ */
+int manifest_block_begin(struct text_stream *block, uint32_t shard);
+int manifest_block_add(struct text_stream *block, const struct manifest_file *file);
+char *manifest_block_end(struct text_stream *block, uint32_t shard);
 
 /* Return -EINPROGRESS if root (a folder or a file) belongs to an incomplete data set, with its
  * progress and how to complete it as the reason; else 0. */

@@ -740,7 +740,7 @@ int target_shard_begin(struct target *target, uint32_t shard, char **path)
 
 struct target_listing {
     struct target *target;
-    struct manifest_block *block;
+    struct text_stream *block;
     const char *folder; /* of the shard */
     const char *below;  /* within that */
 };
@@ -757,11 +757,14 @@ static int list_one(void *context, const char *name)
     if (code == 0 && entry.kind == PLACE_FOLDER) {
         struct target_listing inner = *listing;
         inner.below = below;
-        code = manifest_block_add_folder(listing->block, below);
+        code = manifest_block_add(listing->block,
+                                  &(struct manifest_file){.path = below, .is_folder = true});
         if (code == 0)
             code = place_list(place, path, list_one, &inner);
     } else if (code == 0) {
-        code = manifest_block_add(listing->block, below, entry.bytes, entry.mtime_ns);
+        code = manifest_block_add(
+            listing->block, &(struct manifest_file){
+                                .path = below, .bytes = entry.bytes, .mtime_ns = entry.mtime_ns});
     }
     free(path);
     free(below);
@@ -772,17 +775,17 @@ static int list_one(void *context, const char *name)
 int target_shard_done(struct target *target, uint32_t shard)
 {
     char *folder = shard_folder(target, shard);
-    struct target_listing listing = {.target = target,
-                                     .block = folder ? manifest_block_begin(shard) : NULL,
-                                     .folder = folder,
-                                     .below = ""};
-    int code = listing.block ? place_list(&target->place, folder, list_one, &listing) : -ENOMEM;
+    struct text_stream block;
+    struct target_listing listing = {
+        .target = target, .block = &block, .folder = folder, .below = ""};
+    const bool is_begun = folder && manifest_block_begin(&block, shard) == 0;
+    int code = is_begun ? place_list(&target->place, folder, list_one, &listing) : -ENOMEM;
 
     if (code == 0)
         code = place_sync(&target->place, folder);
     if (code == 0)
         code = place_sync(&target->place, target->draft);
-    char *text = listing.block ? manifest_block_end(listing.block) : NULL;
+    char *text = is_begun ? manifest_block_end(&block, shard) : NULL;
     if (code == 0)
         code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
     free(text);

@@ -43,17 +43,20 @@ static void what_is_written_is_read(void **unused)
 {
     char *head = manifest_head(0xff, "0123abcd", 4),
          *start = manifest_start("iobench pack a b", true);
-    struct manifest_block *block = manifest_block_begin(3);
+    struct manifest_file listed[] = {
+        {.path = (char[]){"b/\xc3\xa4 %\n\x1b"}, .bytes = 12, .mtime_ns = -5},
+        {.path = (char[]){"empty"}, .is_folder = true},
+        {.path = (char[]){"a"}, .bytes = UINT64_C(1) << 40, .mtime_ns = INT64_C(1) << 60}};
+    struct text_stream block;
     struct manifest manifest;
     char text[2048], by[64];
 
     (void)unused;
-    assert_non_null(block);
+    assert_int_equal(manifest_block_begin(&block, 3), 0);
     assert_string_equal(head, HEAD);
-    assert_int_equal(manifest_block_add(block, "b/\xc3\xa4 %\n\x1b", 12, -5), 0);
-    assert_int_equal(manifest_block_add_folder(block, "empty"), 0);
-    assert_int_equal(manifest_block_add(block, "a", UINT64_C(1) << 40, INT64_C(1) << 60), 0);
-    char *files = manifest_block_end(block);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(manifest_block_add(&block, &listed[i]), 0);
+    char *files = manifest_block_end(&block, 3);
     snprintf(text, sizeof text, "%s%s%s", head, start, files);
     assert_int_equal(parse(&manifest, text), 0);
     assert_int_equal(manifest.plan, 0xff);
