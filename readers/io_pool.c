@@ -40,9 +40,7 @@ struct io_worker {
 
 struct io_pool {
     struct handles handles;
-    void (*work)(struct io_task *task);
-    bool (*at_once)(void *state, struct io_task *task);
-    void *state;
+    struct io_pool_settings settings;
     uint64_t timeout_ns;
     uint32_t thread_count, inbox_count;
     struct io_worker *workers;
@@ -100,7 +98,7 @@ static int io_pool_thread(void *argument)
         pthread_mutex_unlock(&pool->lock);
         task->result = handle_open(&pool->handles, task->handle);
         if (task->result == 0)
-            pool->work(task);
+            pool->settings.work(task);
         pthread_mutex_lock(&pool->lock);
         task->running = false;
         list_push(&pool->done, task);
@@ -127,6 +125,8 @@ int io_pool_create(struct io_pool **created, const struct io_pool_settings *sett
     *created = pool;
     if (!pool)
         return -ENOMEM;
+    assert(depth > 0 && settings->work);
+    pool->settings = *settings;
     pool->thread_count = settings->threads && settings->threads < depth ? settings->threads : depth;
     pool->inbox_count = settings->in_order ? pool->thread_count : 1;
     pthread_mutex_init(&pool->lock, NULL);
@@ -138,9 +138,6 @@ int io_pool_create(struct io_pool **created, const struct io_pool_settings *sett
     if (code)
         return code;
     pool->handles.forget = settings->forget;
-    pool->work = settings->work;
-    pool->at_once = settings->at_once;
-    pool->state = settings->state;
     pool->timeout_ns = config->timeout_ns;
     pool->task_count = depth;
     pool->tasks = memory_array(depth, sizeof *pool->tasks);
@@ -223,7 +220,8 @@ int io_pool_submit(void *state, struct read_request *request)
         .request = request,
         .submit_ns = request->submit_ns,
     };
-    bool is_done = pool->at_once && handle_is_fresh(handle) && pool->at_once(pool->state, task);
+    bool is_done = pool->settings.at_once && handle_is_fresh(handle) &&
+                   pool->settings.at_once(pool->settings.state, task);
     struct inbox *inbox = &pool->inboxes[(handle - pool->handles.all) % pool->inbox_count];
     pthread_mutex_lock(&pool->lock);
     list_push(is_done ? &pool->done : &inbox->waiting, task);
