@@ -2,15 +2,13 @@
  *
  * sidecar: the catalog stored beside the data, so that the next start needs no scan.
  *
- * Layout (little-endian): a 64-byte header (magic "IOBCATLG", version, counts, key, hash of the
- * names below the root, CRC-32C of the shard table, of the extents and of the header), the shard
- * table, then from the next multiple of 4096 the extents in their memory layout. They are read, not
- * mapped: a lookup on the clock never waits for a disk, and checked data cannot change. A sidecar
- * is used only if format, key, size and time of every shard and the names of the files below the
- * root match. Its contents are untrusted: every extent is checked against its shard, and only files
- * that a walk below the root reaches can be named, so a data set may move and nothing outside it
- * can be referenced. A set with shards elsewhere, or with a link that leaves it, has no sidecar and
- * is scanned each time. A file that another user may have written is ignored: see file_trusted().
+ * The extents in it are in their memory layout. They are read, not mapped: a lookup on the clock
+ * never waits for a disk, and checked data cannot change. A sidecar is used only if format, key,
+ * size and time of every shard and the names of the files below the root match. Its contents are
+ * untrusted: every extent is checked against its shard, and only files that a walk below the root
+ * reaches can be named, so a data set may move and nothing outside it can be referenced. A set
+ * with shards elsewhere, or with a link that leaves it, has no sidecar and is scanned each time. A
+ * file that another user may have written is ignored: see file_trusted().
  */
 #ifndef IOBENCH_DATASET_SIDECAR_H
 #define IOBENCH_DATASET_SIDECAR_H

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 enum store_kind { STORE_FILE, STORE_FOLDER, STORE_OTHER };
@@ -23,6 +24,11 @@ enum store_kind { STORE_FILE, STORE_FOLDER, STORE_OTHER };
 static inline int64_t store_time_ns(uint64_t seconds, uint64_t nanoseconds)
 {
     return (int64_t)(seconds * 1000000000u + nanoseconds);
+}
+
+static inline enum store_kind store_kind_of(uint64_t mode)
+{
+    return S_ISREG(mode) ? STORE_FILE : S_ISDIR(mode) ? STORE_FOLDER : STORE_OTHER;
 }
 
 struct store_status {

@@ -32,15 +32,10 @@ static int local_fail(const char *what, const char *path)
     return fail(errno, "%s: %s: %s", path, what, fail_errno_text(errno));
 }
 
-static enum store_kind kind_of_mode(mode_t mode)
-{
-    return S_ISREG(mode) ? STORE_FILE : S_ISDIR(mode) ? STORE_FOLDER : STORE_OTHER;
-}
-
 static struct store_status status_of(const struct stat *found)
 {
     return (struct store_status){
-        .kind = kind_of_mode(found->st_mode),
+        .kind = store_kind_of(found->st_mode),
         .bytes = (uint64_t)found->st_size,
         .mtime_ns =
             store_time_ns((uint64_t)found->st_mtim.tv_sec, (uint64_t)found->st_mtim.tv_nsec),
@@ -80,7 +75,7 @@ static int visit_one(void *context, const char *name, unsigned char type)
     if (type == DT_REG || type == DT_DIR)
         entry.kind = type == DT_REG ? STORE_FILE : STORE_FOLDER;
     else if (type == DT_LNK && fstatat(listing->folder.fd, name, &status, 0) == 0)
-        entry.kind = kind_of_mode(status.st_mode); /* else a dangling link */
+        entry.kind = store_kind_of(status.st_mode); /* else a dangling link */
     return listing->visit(listing->context, &entry);
 }
 

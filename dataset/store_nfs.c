@@ -51,15 +51,10 @@ static int nfs_fail(int code, const char *what, const char *url)
     return fail(code, "%s: %s%s", url, what, fail_errno_text(code));
 }
 
-static enum store_kind kind_of_mode(uint64_t mode)
-{
-    return S_ISREG(mode) ? STORE_FILE : S_ISDIR(mode) ? STORE_FOLDER : STORE_OTHER;
-}
-
 static struct store_status status_of(const struct nfs_stat_64 *found)
 {
     return (struct store_status){
-        .kind = kind_of_mode(found->nfs_mode),
+        .kind = store_kind_of(found->nfs_mode),
         .bytes = found->nfs_size,
         .mtime_ns = store_time_ns(found->nfs_mtime, found->nfs_mtime_nsec),
         .ctime_ns = store_time_ns(found->nfs_ctime, found->nfs_ctime_nsec),
@@ -234,7 +229,7 @@ static int visit_one(const char *path, const struct nfsdirent *found, store_visi
                      void *context)
 {
     struct store_status status = {
-        .kind = kind_of_mode(found->mode),
+        .kind = store_kind_of(found->mode),
         .bytes = found->size,
         .mtime_ns = store_time_ns((uint64_t)found->mtime.tv_sec, found->mtime_nsec),
         .ctime_ns = store_time_ns((uint64_t)found->ctime.tv_sec, found->ctime_nsec),
