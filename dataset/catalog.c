@@ -58,6 +58,7 @@ void catalog_set_compressed(struct catalog *catalog, uint32_t flags)
 {
     struct shard *shard = catalog_last(catalog);
 
+    assert(flags & SHARD_COMPRESSED && shard->record_count == 0);
     shard->flags = flags;
     shard->stream_bytes = UINT64_MAX; /* until the end is known */
     catalog->compressed = true;
@@ -176,6 +177,7 @@ int catalog_remark(struct catalog *catalog, enum catalog_remark kind, const char
     struct remark *remark = &catalog->remarks[kind];
     va_list arguments;
 
+    assert(kind < REMARK_KINDS);
     if (remark->count++ > 0)
         return 0;
     va_start(arguments, format);

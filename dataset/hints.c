@@ -59,6 +59,7 @@ uint64_t hints_count(const struct hints *hints)
 
 void hints_replace(struct hints *hints, const struct hints *by)
 {
+    assert(hints->count == by->count);
     for (uint64_t i = 0; i < by->count; i++)
         if (hints_has(by, i))
             hints->rows[i] = by->rows[i];

@@ -245,6 +245,7 @@ static bool mark_pages(struct lmdb_walk *walk, uint64_t first, uint64_t count)
 
 static const uint8_t *node_at(const struct tree_level *level, uint32_t index)
 {
+    assert(index < level->node_count);
     return level->page + bytes_le16(level->page + PAGE_HEADER_BYTES + 2 * index);
 }
 

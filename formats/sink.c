@@ -38,6 +38,7 @@ int sink_write(struct sink *sink, const void *bytes, size_t count)
 {
     int code = 0;
 
+    assert(sink->buffer && sink->used <= SINK_BYTES);
     if (count > SINK_BYTES - sink->used)
         code = flush(sink);
     if (code == 0 && count >= SINK_BYTES) {

@@ -255,6 +255,7 @@ int handles_open_flags(const struct handles *handles)
 
 int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
 {
+    assert(fd >= 0 && handle->fd < 0 && !handle->opened && !handle->map);
     handle->fd = fd;
     int code = check_file(handle);
     if (code == 0) /* a regular file: reads may block again */
@@ -322,6 +323,7 @@ int64_t handle_resume(const struct handles *handles, const struct handle *handle
 {
     struct stat now;
 
+    assert(handle->opened && handle->fd >= 0);
     if (fstat(handle->fd, &now))
         return -errno;
     if ((uint64_t)now.st_size <= offset + got)

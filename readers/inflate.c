@@ -14,6 +14,7 @@
 #include "readers/plugins.h"
 #include "readers/io_pool.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,6 +148,7 @@ static int inflate_reader_submit(void *state, struct read_request *request)
     struct track *track = &reader->tracks[request->shard];
     bool back = request->offset < track->next;
 
+    assert(request->shard < reader->catalog->shard_count);
     if (back && request->offset != 0 && request->offset != track->begin &&
         track->next < shard->stream_bytes)
         return fail(

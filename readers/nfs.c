@@ -161,6 +161,7 @@ static void set_state(struct nfs_read *read, enum read_state state)
     struct connection *connection = read->connection;
     struct nfs_state *nfs = connection->nfs;
 
+    assert(state != READ_FREE || nfs->free_count < nfs->config->depth);
     connection->sent -= read->state == READ_SENT || read->state == READ_ABANDONED;
     connection->sent += state == READ_SENT || state == READ_ABANDONED;
     if (state != READ_WAITING || read->list != &connection->waiting)
@@ -193,6 +194,7 @@ static void finish_read(struct nfs_read *read, int result)
     request->result = result;
     request->data = request->buffer;
     nfs->finished[last] = request;
+    assert(request && nfs->finished_count <= nfs->config->depth);
     assert(nfs->busy > 0 && nfs->loads[read->connection->number].reads > 0);
     nfs->busy--;
     nfs->loads[read->connection->number].reads--;

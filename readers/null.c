@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "readers/plugins.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static int null_submit(void *state, struct read_request *request)
 {
     struct null_state *null = state;
 
+    assert(null->count < null->depth);
     request->result = (int)request->bytes;
     null->done[(null->head + null->count++) % null->depth] = request;
     return 0;

@@ -205,6 +205,7 @@ static struct uring_op *dequeue(struct uring_queue *queue)
 {
     struct uring_op *op = queue->first;
 
+    assert(op && op->state == OP_WAITING);
     queue->first = op->next;
     op->next = NULL;
     return op;
