@@ -49,9 +49,9 @@
 #include <unistd.h>
 
 enum doctor_state {
-    DOCTOR_OK,
-    DOCTOR_WARN, /* works, but not as well as it could */
-    DOCTOR_NO,   /* absent or not working */
+    OK,
+    WARN, /* works, but not as well as it could */
+    NO,   /* absent or not working */
 };
 
 struct doctor_finding {
@@ -69,22 +69,25 @@ struct doctor_report {
 };
 
 enum { COLUMN = 26 };
-static const char *const state_names[] = {
-    [DOCTOR_OK] = "ok", [DOCTOR_WARN] = "warn", [DOCTOR_NO] = "no"};
+static const char *const state_names[] = {[OK] = "ok", [WARN] = "warn", [NO] = "no"};
 
-__attribute__((format(printf, 3, 4))) static void
-finding_say(struct doctor_finding *finding, enum doctor_state state, const char *format, ...)
+/* remedy: the advice unless it is ok; NULL: none. */
+__attribute__((format(printf, 4, 5))) static void say(struct doctor_finding *finding,
+                                                      enum doctor_state state, const char *remedy,
+                                                      const char *format, ...)
 {
     va_list arguments;
 
     finding->state = state;
+    if (remedy && state != OK)
+        snprintf(finding->advice, sizeof finding->advice, "%s", remedy);
     va_start(arguments, format);
     vsnprintf(finding->what, sizeof finding->what, format, arguments);
     va_end(arguments);
 }
 
-__attribute__((format(printf, 2, 3))) static void finding_advise(struct doctor_finding *finding,
-                                                                 const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void advise(struct doctor_finding *finding,
+                                                         const char *format, ...)
 {
     va_list arguments;
 
@@ -98,7 +101,7 @@ static void add_finding(struct doctor_report *report, const char *name,
 {
     char left[96];
 
-    report->is_bad |= finding->state == DOCTOR_NO;
+    report->is_bad |= finding->state == NO;
     if (report->all) {
         json_t *entry = json_object();
         json_put_text(entry, "section", report->section);
@@ -176,34 +179,28 @@ static void look_link(const struct port_view *view, struct doctor_finding *findi
     read_port(view, "phys_state", physical);
     read_port(view, "rate", rate);
     const bool narrow = !view->is_software && strstr(rate, "(1X") != NULL;
-    const enum doctor_state found = !view->port->active ? DOCTOR_NO
-                                    : narrow            ? DOCTOR_WARN
-                                                        : DOCTOR_OK;
+    const enum doctor_state found = !view->port->active ? NO : narrow ? WARN : OK;
     if (view->is_software)
-        finding_say(finding, found, "software RDMA over %s, %s; no rate of its own",
-                    view->port->interface[0] ? view->port->interface : "an interface",
-                    state_word(state));
+        say(finding, found, NULL, "software RDMA over %s, %s; no rate of its own",
+            view->port->interface[0] ? view->port->interface : "an interface", state_word(state));
     else
-        finding_say(finding, found, "%s, %s (%s), %s",
-                    view->is_ethernet ? "RoCE" : view->port->link_layer, state_word(state),
-                    state_word(physical), rate);
+        say(finding, found, NULL, "%s, %s (%s), %s",
+            view->is_ethernet ? "RoCE" : view->port->link_layer, state_word(state),
+            state_word(physical), rate);
     if (!view->port->active) {
         const char *interface = view->port->interface;
         if (strstr(physical, "Polling"))
-            finding_advise(finding, "no signal: check the cable, and the port at its other end");
+            advise(finding, "no signal: check the cable, and the port at its other end");
         else if (view->is_ethernet)
-            finding_advise(finding,
-                           "the link is down: ip link set %s up; then check cable and switch",
-                           interface[0] ? interface : "INTERFACE");
+            advise(finding, "the link is down: ip link set %s up; then check cable and switch",
+                   interface[0] ? interface : "INTERFACE");
         else if (strstr(physical, "LinkUp"))
-            finding_advise(finding,
-                           "the link is up, but no subnet manager has configured it: start "
-                           "opensm on one node, or enable the switch's");
+            advise(finding, "the link is up, but no subnet manager has configured it: start opensm "
+                            "on one node, or enable the switch's");
         else
-            finding_advise(finding, "the port is disabled: ibportstate -D 0 %u enable",
-                           view->port->number);
+            advise(finding, "the port is disabled: ibportstate -D 0 %u enable", view->port->number);
     } else if (narrow)
-        finding_advise(finding, "one lane instead of four: reseat the cable, or replace it");
+        advise(finding, "one lane instead of four: reseat the cable, or replace it");
 }
 
 static void look_pcie(const struct port_view *view, struct doctor_finding *finding)
@@ -221,16 +218,13 @@ static void look_pcie(const struct port_view *view, struct doctor_finding *findi
     const double carries = transfers * strtod(width, NULL) * (transfers < 8 ? 0.8 : 128.0 / 130);
     const bool tight = carries > 0 && carries < view->port->gbit_per_s;
     const bool narrow = atoi(width) < atoi(most);
-    finding_say(finding, tight || narrow ? DOCTOR_WARN : DOCTOR_OK,
-                "%.16s x%.4s, %.4g Gbit/s%s%.4s", speed, width, carries,
-                atoi(node) < 0 ? "" : "; NUMA node ", atoi(node) < 0 ? "" : node);
+    say(finding, tight || narrow ? WARN : OK, NULL, "%.16s x%.4s, %.4g Gbit/s%s%.4s", speed, width,
+        carries, atoi(node) < 0 ? "" : "; NUMA node ", atoi(node) < 0 ? "" : node);
     if (narrow)
-        finding_advise(finding, "the adapter can use x%.4s: move it to a wider slot", most);
+        advise(finding, "the adapter can use x%.4s: move it to a wider slot", most);
     else if (tight)
-        finding_advise(finding,
-                       "less than the port's %.4g Gbit/s: move the adapter to a faster "
-                       "slot",
-                       view->port->gbit_per_s);
+        advise(finding, "less than the port's %.4g Gbit/s: move the adapter to a faster slot",
+               view->port->gbit_per_s);
 }
 
 /* As iboe_get_mtu() of the kernel: the largest size of InfiniBand that fits with all headers. */
@@ -249,21 +243,21 @@ static void look_mtu(const struct port_view *view, struct doctor_finding *findin
     char text[TEXT_BYTES];
 
     if (strcmp(view->port->link_layer, "InfiniBand") == 0) {
-        finding_say(finding, DOCTOR_OK, "set by the subnet manager, not in sysfs");
-        finding_advise(finding, "ibv_devinfo -d %s -i %u shows active_mtu; 4096 carries most",
-                       view->port->device, view->port->number);
+        say(finding, OK, NULL, "set by the subnet manager, not in sysfs");
+        advise(finding, "ibv_devinfo -d %s -i %u shows active_mtu; 4096 carries most",
+               view->port->device, view->port->number);
         return;
     }
     if (!view->is_ethernet || !read_interface(view, "mtu", text))
         return;
     const unsigned mtu = roce_mtu((unsigned)atoi(text));
-    finding_say(finding, mtu == 4096 ? DOCTOR_OK : DOCTOR_WARN, "RDMA %u, of %.8s of %s", mtu, text,
-                view->port->interface);
+    say(finding, mtu == 4096 ? OK : WARN, NULL, "RDMA %u, of %.8s of %s", mtu, text,
+        view->port->interface);
     if (mtu < 4096)
-        finding_advise(finding,
-                       "4096 carries more: ip link set %s mtu 9000, on every host and "
-                       "switch of this network",
-                       view->port->interface);
+        advise(
+            finding,
+            "4096 carries more: ip link set %s mtu 9000, on every host and switch of this network",
+            view->port->interface);
 }
 
 static void look_subnet(const struct port_view *view, struct doctor_finding *finding)
@@ -274,10 +268,8 @@ static void look_subnet(const struct port_view *view, struct doctor_finding *fin
         !read_port(view, "sm_lid", manager))
         return;
     const bool found = strtoul(manager, NULL, 0) != 0;
-    finding_say(finding, found ? DOCTOR_OK : DOCTOR_NO, "LID %.12s, subnet manager at LID %.12s",
-                lid, manager);
-    if (!found)
-        finding_advise(finding, "no subnet manager: start opensm on one node, or the switch's");
+    say(finding, found ? OK : NO, "no subnet manager: start opensm on one node, or the switch's",
+        "LID %.12s, subnet manager at LID %.12s", lid, manager);
 }
 
 /* ---- GIDs of RoCE: addresses, each with a version of the protocol ---- */
@@ -317,25 +309,22 @@ static void look_gids(const struct port_view *view, struct doctor_finding *findi
     }
     const char *interface = view->port->interface[0] ? view->port->interface : "its interface";
     if (found.rank == GID_NONE) {
-        finding_say(finding, DOCTOR_NO, "no address");
-        finding_advise(finding, "RDMA needs one: give %s an IP address and set it up", interface);
+        say(finding, NO, NULL, "no address");
+        advise(finding, "RDMA needs one: give %s an IP address and set it up", interface);
         return;
     }
-    finding_say(finding, found.rank >= GID_V2 ? DOCTOR_OK : DOCTOR_WARN,
-                "index %u: RoCE %s, %s; %u in all", found.best, found.rank == GID_V1 ? "v1" : "v2",
-                found.address, found.count);
+    say(finding, found.rank >= GID_V2 ? OK : WARN, NULL, "index %u: RoCE %s, %s; %u in all",
+        found.best, found.rank == GID_V1 ? "v1" : "v2", found.address, found.count);
     if (found.rank == GID_V1)
-        finding_advise(finding,
-                       "v1 passes no router and ignores IP: enable RoCE v2 in the adapter, "
-                       "and give %s an IP address",
-                       interface);
+        advise(finding,
+               "v1 passes no router and ignores IP: enable RoCE v2 in the adapter, and give %s an "
+               "IP address",
+               interface);
     else if (found.rank == GID_LINK_LOCAL)
-        finding_advise(finding, "link-local only: give %s an IP address", interface);
+        advise(finding, "link-local only: give %s an IP address", interface);
     else
-        finding_advise(finding,
-                       "if a library picks another: UCX_IB_GID_INDEX=%u, "
-                       "NCCL_IB_GID_INDEX=%u",
-                       found.best, found.best);
+        advise(finding, "if a library picks another: UCX_IB_GID_INDEX=%u, NCCL_IB_GID_INDEX=%u",
+               found.best, found.best);
 }
 
 /* ---- congestion ---- */
@@ -362,24 +351,22 @@ static void look_congestion(const struct port_view *view, struct doctor_finding 
         if (file_peek(text, sizeof text, "%s", files.list[i]) && ecn < 1)
             ecn = text[0] == '1';
     folder_names_release(&files);
-    finding_say(finding, lost || ecn == 0 ? DOCTOR_WARN : DOCTOR_OK,
-                "ECN %s; since boot %llu packets lost or out of order, %llu congestion "
-                "notifications",
-                ecn_texts[ecn + 1], (unsigned long long)lost, (unsigned long long)notified);
+    say(finding, lost || ecn == 0 ? WARN : OK, NULL,
+        "ECN %s; since boot %llu packets lost or out of order, %llu congestion notifications",
+        ecn_texts[ecn + 1], (unsigned long long)lost, (unsigned long long)notified);
     if (ecn == 0)
-        finding_advise(finding,
-                       "enable ECN for the priority of RDMA: echo 1 "
-                       ">/sys/class/net/%s/ecn/roce_np/enable/3, the same for roce_rp, and "
-                       "on the switches",
-                       interface);
+        advise(finding,
+               "enable ECN for the priority of RDMA: echo 1 "
+               ">/sys/class/net/%s/ecn/roce_np/enable/3, the same for roce_rp, and on the switches",
+               interface);
     else if (lost)
-        finding_advise(finding,
-                       "RoCE wants a lossless priority: PFC on the same one in adapter and "
-                       "switches (dcb pfc show dev %s, or mlnx_qos -i %s), and ECN",
-                       interface, interface);
+        advise(finding,
+               "RoCE wants a lossless priority: PFC on the same one in adapter and switches (dcb "
+               "pfc show dev %s, or mlnx_qos -i %s), and ECN",
+               interface, interface);
     else if (ecn < 0)
-        finding_advise(finding, "whether PFC is on: dcb pfc show dev %s, or mlnx_qos -i %s",
-                       interface, interface);
+        advise(finding, "whether PFC is on: dcb pfc show dev %s, or mlnx_qos -i %s", interface,
+               interface);
 }
 
 /* ---- counters ---- */
@@ -391,16 +378,14 @@ static void look_counters(const struct port_view *view, struct doctor_finding *f
     if (read_port(view, "counters/port_rcv_data", text)) {
         const bool stuck = strcmp(text, "4294967295") == 0 &&
                            !read_port(view, "counters_ext/port_rcv_data_64", longer);
-        finding_say(finding, stuck ? DOCTOR_WARN : DOCTOR_OK, "%s",
-                    stuck ? "32 bits, stopped at their maximum" : "bytes received and sent");
-        if (stuck)
-            finding_advise(finding, "reset them: perfquery -R; newer firmware counts in 64 bits");
+        say(finding, stuck ? WARN : OK,
+            "reset them: perfquery -R; newer firmware counts in 64 bits", "%s",
+            stuck ? "32 bits, stopped at their maximum" : "bytes received and sent");
     } else if (read_port(view, "hw_counters/rx_bytes", text)) {
-        finding_say(finding, DOCTOR_OK, "bytes received and sent (hw_counters)");
+        say(finding, OK, NULL, "bytes received and sent (hw_counters)");
     } else if (read_interface(view, "statistics/rx_bytes", text)) {
-        finding_say(finding, DOCTOR_WARN,
-                    "none of its own: those of %s, with all its other traffic",
-                    view->port->interface);
+        say(finding, WARN, NULL, "none of its own: those of %s, with all its other traffic",
+            view->port->interface);
     } else {
         char path[512];
         snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/counters/port_rcv_data",
@@ -409,17 +394,14 @@ static void look_counters(const struct port_view *view, struct doctor_finding *f
         const int cause = fd < 0 ? -fd : EIO;
         if (fd >= 0)
             close(fd);
-        if (cause == ENOENT) {
-            finding_say(finding, DOCTOR_NO,
-                        "none, as in a container with its own network namespace");
-            finding_advise(finding, "bind-mount the host's /sys and name it: iobench monitor "
-                                    "--sysfs-root DIR");
-        } else {
-            finding_say(finding, DOCTOR_NO, "cannot be read: %s", fail_errno_text(cause));
-            finding_advise(finding,
-                           "the kernel keeps them from this user, or the driver fails: run as "
-                           "root, see dmesg");
-        }
+        if (cause == ENOENT)
+            say(finding, NO,
+                "bind-mount the host's /sys and name it: iobench monitor --sysfs-root DIR",
+                "none, as in a container with its own network namespace");
+        else
+            say(finding, NO,
+                "the kernel keeps them from this user, or the driver fails: run as root, see dmesg",
+                "cannot be read: %s", fail_errno_text(cause));
     }
 }
 
@@ -447,19 +429,18 @@ static void look_verbs(const struct port_view *view, struct doctor_finding *find
 
     find_verbs(view, name, sizeof name);
     if (!name[0]) {
-        finding_say(finding, DOCTOR_NO, "no device for programs");
-        finding_advise(finding, "modprobe ib_uverbs (package rdma-core)");
+        say(finding, NO, "modprobe ib_uverbs (package rdma-core)", "no device for programs");
         return;
     }
     if (strcmp(view->roots->sys, telemetry_roots_usual.sys) != 0)
-        return finding_say(finding, DOCTOR_OK, "%s", name);
+        return say(finding, OK, NULL, "%s", name);
     snprintf(path, sizeof path, "/dev/infiniband/%s", name);
     if (access(path, R_OK | W_OK) == 0)
-        return finding_say(finding, DOCTOR_OK, "%s", path);
-    finding_say(finding, DOCTOR_NO, "%s: %s", path, fail_errno_text(errno));
-    finding_advise(finding,
-                   "let this user open it (udev rule of rdma-core: mode 0666); a container "
-                   "needs --device /dev/infiniband and --ulimit memlock=-1");
+        return say(finding, OK, NULL, "%s", path);
+    say(finding, NO,
+        "let this user open it (udev rule of rdma-core: mode 0666); a container needs --device "
+        "/dev/infiniband and --ulimit memlock=-1",
+        "%s: %s", path, fail_errno_text(errno));
 }
 
 /* One that leaves the finding empty does not apply. */
@@ -506,10 +487,6 @@ static bool has_below(const char *root, const char *below)
     return access(path, F_OK) == 0;
 }
 
-/* ---- no port ---- */
-
-/* ---- network interfaces ---- */
-
 static bool read_net(const struct fabric *fabric, const char *name, const char *file, char *text)
 {
     return file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", fabric->roots->sys, name, file);
@@ -534,17 +511,14 @@ static void look_nfs(const struct fabric *fabric)
                     snprintf(protocol, sizeof protocol, "%.*s", (int)strcspn(option + 6, ","),
                              option + 6);
                 const bool slow = fabric->is_active && strcmp(protocol, "rdma") != 0;
-                finding_say(&finding, slow ? DOCTOR_WARN : DOCTOR_OK, "%s of %.100s", protocol,
-                            mount->source);
+                say(&finding, slow ? WARN : OK, NULL, "%s of %.100s", protocol, mount->source);
                 if (slow && has_below(fabric->roots->sys, "module/rpcrdma"))
-                    finding_advise(&finding,
-                                   "RDMA is there: mount with proto=rdma,port=20049, if the server "
-                                   "listens (rdma=y in its nfs.conf)");
+                    advise(&finding, "RDMA is there: mount with proto=rdma,port=20049, if the "
+                                     "server listens (rdma=y in its nfs.conf)");
                 else if (slow)
-                    finding_advise(&finding,
-                                   "RDMA is there: modprobe rpcrdma, then mount with "
-                                   "proto=rdma,port=20049, if the server listens (rdma=y in its "
-                                   "nfs.conf)");
+                    advise(&finding,
+                           "RDMA is there: modprobe rpcrdma, then mount with "
+                           "proto=rdma,port=20049, if the server listens (rdma=y in its nfs.conf)");
                 char name[80];
                 snprintf(name, sizeof name, "NFS at %.70s", mount->point);
                 add_finding(fabric->report, name, &finding);
@@ -620,18 +594,16 @@ static void look_acs(const struct fabric *fabric)
         look_bridge(fabric, names.list[i], &bridges);
     folder_names_release(&names);
     if (bridges.redirecting) {
-        finding_say(&finding, DOCTOR_WARN, "%u of %u PCIe bridges redirect, the first is %s",
-                    bridges.redirecting, bridges.count, bridges.first);
-        finding_advise(&finding,
-                       "data between GPU and adapter takes the way through the root: "
-                       "disable ACS in the firmware, or setpci -s %s ECAP_ACS+6.w=0; not "
-                       "where virtual machines rely on it",
-                       bridges.first);
+        say(&finding, WARN, NULL, "%u of %u PCIe bridges redirect, the first is %s",
+            bridges.redirecting, bridges.count, bridges.first);
+        advise(&finding,
+               "data between GPU and adapter takes the way through the root: disable ACS in the "
+               "firmware, or setpci -s %s ECAP_ACS+6.w=0; not where virtual machines rely on it",
+               bridges.first);
     } else if (bridges.hidden) {
-        finding_say(&finding, DOCTOR_WARN, "unknown: this user cannot read it");
-        finding_advise(&finding, "run 'iobench doctor' as root");
+        say(&finding, WARN, "run 'iobench doctor' as root", "unknown: this user cannot read it");
     } else {
-        finding_say(&finding, DOCTOR_OK, "no redirection at %u PCIe bridges", bridges.count);
+        say(&finding, OK, NULL, "no redirection at %u PCIe bridges", bridges.count);
     }
     add_finding(fabric->report, "ACS", &finding);
 }
@@ -682,16 +654,16 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
                 snprintf(adapter, sizeof adapter, "%s", name);
         }
         folder_names_release(&names);
-        if (adapter[0]) {
-            finding_say(&finding, DOCTOR_NO, "adapter %s has no RDMA port", adapter);
-            finding_advise(&finding, "load its driver: modprobe mlx5_ib (package rdma-core); in a "
-                                     "container the host must share it");
-        } else {
-            finding_say(&finding, DOCTOR_NO, "no InfiniBand or RoCE port");
-            finding_advise(&finding,
-                           "not required: TCP works; to try RDMA without an adapter: rdma "
-                           "link add rxe0 type rxe netdev INTERFACE");
-        }
+        if (adapter[0])
+            say(&finding, NO,
+                "load its driver: modprobe mlx5_ib (package rdma-core); in a container the host "
+                "must share it",
+                "adapter %s has no RDMA port", adapter);
+        else
+            say(&finding, NO,
+                "not required: TCP works; to try RDMA without an adapter: rdma link add rxe0 type "
+                "rxe netdev INTERFACE",
+                "no InfiniBand or RoCE port");
         add_finding(fabric->report, "RDMA", &finding);
     }
     struct folder_names names;
@@ -709,29 +681,28 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
             char mode[TEXT_BYTES] = "mode unknown";
             read_net(fabric, name, "mode", mode);
             const bool small = atoi(mtu) < 4092;
-            finding_say(&finding, small ? DOCTOR_WARN : DOCTOR_OK, "IP over InfiniBand, %s, MTU %s",
-                        mode, mtu);
+            say(&finding, small ? WARN : OK, NULL, "IP over InfiniBand, %s, MTU %s", mode, mtu);
             if (small)
-                finding_advise(&finding,
-                               "packets of 4092 (subnet manager: mtu=5) or connected mode carry "
-                               "more: echo connected >/sys/class/net/%s/mode; ip link set %s mtu "
-                               "65520; newer adapters have datagram only",
-                               name, name);
+                advise(&finding,
+                       "packets of 4092 (subnet manager: mtu=5) or connected mode carry more: echo "
+                       "connected >/sys/class/net/%s/mode; ip link set %s mtu 65520; newer "
+                       "adapters have datagram only",
+                       name, name);
         } else {
             char speed[TEXT_BYTES] = "-1";
             read_net(fabric, name, "speed", speed);
             const int mbit_per_s = atoi(speed);
             const bool small = mbit_per_s >= FAST_MBIT_PER_S && atoi(mtu) < 9000;
             if (mbit_per_s > 0)
-                finding_say(&finding, small ? DOCTOR_WARN : DOCTOR_OK, "%g Gbit/s, MTU %s",
-                            mbit_per_s / 1000.0, mtu);
+                say(&finding, small ? WARN : OK, NULL, "%g Gbit/s, MTU %s", mbit_per_s / 1000.0,
+                    mtu);
             else
-                finding_say(&finding, DOCTOR_OK, "up, speed unknown (virtual?), MTU %s", mtu);
+                say(&finding, OK, NULL, "up, speed unknown (virtual?), MTU %s", mtu);
             if (small)
-                finding_advise(&finding,
-                               "larger packets cost less CPU time: ip link set %s mtu 9000, on "
-                               "every host and switch of this network",
-                               name);
+                advise(&finding,
+                       "larger packets cost less CPU time: ip link set %s mtu 9000, on every host "
+                       "and switch of this network",
+                       name);
         }
         add_finding(fabric->report, name, &finding);
     }
@@ -740,18 +711,14 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
     if (fabric->port_count && has_below(roots->proc, "driver/nvidia/gpus")) {
         struct doctor_finding finding = {0};
         const char *sys = fabric->roots->sys;
-        if (has_below(sys, "module/nvidia_peermem") || has_below(sys, "module/nv_peer_mem")) {
-            finding_say(&finding, DOCTOR_OK, "module nvidia-peermem is loaded");
-        } else if (has_dmabuf(fabric)) {
-            finding_say(&finding, DOCTOR_OK, "by dma-buf");
-        } else {
-            finding_say(&finding, DOCTOR_NO,
-                        "adapters cannot read GPU memory: data goes through the "
-                        "host's");
-            finding_advise(&finding,
-                           "modprobe nvidia-peermem, or use NVIDIA's open kernel modules and "
-                           "Linux 5.12");
-        }
+        if (has_below(sys, "module/nvidia_peermem") || has_below(sys, "module/nv_peer_mem"))
+            say(&finding, OK, NULL, "module nvidia-peermem is loaded");
+        else if (has_dmabuf(fabric))
+            say(&finding, OK, NULL, "by dma-buf");
+        else
+            say(&finding, NO,
+                "modprobe nvidia-peermem, or use NVIDIA's open kernel modules and Linux 5.12",
+                "adapters cannot read GPU memory: data goes through the host's");
         add_finding(fabric->report, "peer memory", &finding);
         look_acs(fabric);
     }
@@ -834,37 +801,29 @@ struct job_view {
 
 /* ---- launcher and MPI ---- */
 
-static void look_launcher(const struct job_view *view)
+static void look_launcher(const struct job_view *view, struct doctor_finding *finding)
 {
-    struct doctor_finding finding = {0};
-
-    finding_say(&finding, view->launcher->variable ? DOCTOR_OK : DOCTOR_WARN, "%s%s%s",
-                view->launcher->name, view->interface,
-                getenv("KUBERNETES_SERVICE_HOST") ? ", in Kubernetes" : "");
-    if (!view->launcher->variable)
-        finding_advise(&finding, "mpirun -n 4 iobench doctor --launch, or srun -n 4 --mpi=pmix "
-                                 "iobench doctor --launch");
-    add_finding(view->report, "launcher", &finding);
+    say(finding, view->launcher->variable ? OK : WARN,
+        "mpirun -n 4 iobench doctor --launch, or srun -n 4 --mpi=pmix iobench doctor --launch",
+        "%s%s%s", view->launcher->name, view->interface,
+        getenv("KUBERNETES_SERVICE_HOST") ? ", in Kubernetes" : "");
 }
 
-static void look_library(const struct job_view *view)
+static void look_library(const struct job_view *view, struct doctor_finding *finding)
 {
-    struct doctor_finding finding = {0};
     char library[RANKS_LIBRARY_BYTES];
 
-    if (name_library(library)[0]) {
-        finding_say(&finding, DOCTOR_OK, "%s", library);
-    } else {
-        finding_say(&finding, DOCTOR_NO, "built without MPI");
-        finding_advise(&finding, "build it where mpicc is (libopenmpi-dev or libmpich-dev)");
-    }
-    add_finding(view->report, "MPI", &finding);
+    (void)view;
+    if (name_library(library)[0])
+        say(finding, OK, NULL, "%s", library);
+    else
+        say(finding, NO, "build it where mpicc is (libopenmpi-dev or libmpich-dev)",
+            "built without MPI");
 }
 
 /* The processes were started together, and each is alone. */
-static void tell_alone(const struct job_view *view)
+static void look_alone(const struct job_view *view, struct doctor_finding *finding)
 {
-    struct doctor_finding finding = {0};
     char library[RANKS_LIBRARY_BYTES];
     const struct launcher *launcher = view->launcher;
     const char *says = NULL;
@@ -873,53 +832,46 @@ static void tell_alone(const struct job_view *view)
     const bool is_mixed =
         launcher->mpi && library[0] && strncmp(library, launcher->mpi, strlen(launcher->mpi)) != 0;
 
-    finding_say(&finding, DOCTOR_NO, "%d processes, each of them alone: %s=%d", started, says,
-                started);
+    say(finding, NO, NULL, "%d processes, each of them alone: %s=%d", started, says, started);
     if (library[0] == '\0')
-        finding_advise(&finding, "without MPI they cannot find each other");
+        advise(finding, "without MPI they cannot find each other");
     else
-        finding_advise(&finding, "%s%.60s%s%s",
-                       is_mixed ? "two MPIs are mixed; this program's is " : "",
-                       is_mixed ? library : "", is_mixed ? ": " : "", launcher->cure);
-    add_finding(view->report, "job", &finding);
+        advise(finding, "%s%.60s%s%s", is_mixed ? "two MPIs are mixed; this program's is " : "",
+               is_mixed ? library : "", is_mixed ? ": " : "", launcher->cure);
 }
 
-static void look_same_library(const struct job_view *view)
+static void look_same_library(const struct job_view *view, struct doctor_finding *finding)
 {
     const struct ranks *ranks = view->ranks;
-    struct doctor_finding finding = {0};
 
     for (uint32_t i = 1; i < ranks->place.ranks; i++) {
         if (strncmp(view->seats[i].library, view->seats[0].library,
                     strcspn(view->seats[0].library, ",;")) == 0)
             continue;
-        finding_say(&finding, DOCTOR_NO, "rank %u on %.40s has %.60s", i, ranks->peers[i].host,
-                    view->seats[i].library);
-        finding_advise(&finding, "install the same version on all nodes");
-        return add_finding(view->report, "versions", &finding);
+        say(finding, NO, "install the same version on all nodes", "rank %u on %.40s has %.60s", i,
+            ranks->peers[i].host, view->seats[i].library);
+        return;
     }
 }
 
-static void look_transport(const struct job_view *view)
+static void look_transport(const struct job_view *view, struct doctor_finding *finding)
 {
     static const char *const fast[] = {"ucx", "ofi", "openib", "psm"};
-    struct doctor_finding finding = {0};
     const char *library = view->seats[0].library;
     const char *parts = strstr(library, "; ");
     bool is_fast = parts == NULL, has_ports = true;
 
+    if (view->ranks->place.ranks == 1)
+        return;
     for (size_t i = 0; parts && i < sizeof fast / sizeof *fast; i++)
         is_fast |= strstr(parts, fast[i]) != NULL;
     for (uint32_t i = 0; i < view->ranks->place.ranks; i++)
         has_ports &= view->seats[i].has_port;
     const bool slow = has_ports && !is_fast && view->ranks->place.nodes > 1;
-    finding_say(&finding, slow ? DOCTOR_WARN : DOCTOR_OK, "%s",
-                parts ? parts + 2 : "not told by this MPI");
-    if (slow)
-        finding_advise(&finding,
-                       "all nodes have RDMA ports, and MPI uses TCP: mpirun --mca pml ucx, "
-                       "with an Open MPI that has UCX (ompi_info | grep ucx)");
-    add_finding(view->report, "transport", &finding);
+    say(finding, slow ? WARN : OK,
+        "all nodes have RDMA ports, and MPI uses TCP: mpirun --mca pml ucx, with an Open MPI that "
+        "has UCX (ompi_info | grep ucx)",
+        "%s", parts ? parts + 2 : "not told by this MPI");
 }
 
 /* ---- CPUs ---- */
@@ -979,25 +931,24 @@ static void look_rank_cpus(const struct job_view *view, uint32_t node)
     const bool crowded = (uint32_t)count < sum.ranks;
     const bool partly = sum.overlaps && !sum.is_equal;
 
-    finding_say(&finding, crowded || partly ? DOCTOR_WARN : DOCTOR_OK, "%u %s, CPUs %s%s",
-                sum.ranks, sum.ranks == 1 ? "rank" : "ranks", list_cpus(&sum.all, list),
-                sum.ranks == 1 ? ""
-                : sum.is_equal ? ", shared by all"
-                : partly       ? ", some in several ranks"
-                               : ", each its own");
+    say(&finding, crowded || partly ? WARN : OK, NULL, "%u %s, CPUs %s%s", sum.ranks,
+        sum.ranks == 1 ? "rank" : "ranks", list_cpus(&sum.all, list),
+        sum.ranks == 1 ? ""
+        : sum.is_equal ? ", shared by all"
+        : partly       ? ", some in several ranks"
+                       : ", each its own");
     if (crowded && (uint32_t)count < view->seats[sum.first].online)
-        finding_advise(&finding, "fewer CPUs (%d) than ranks, of %u here: %s", count,
-                       view->seats[sum.first].online, view->launcher->cpus);
+        advise(&finding, "fewer CPUs (%d) than ranks, of %u here: %s", count,
+               view->seats[sum.first].online, view->launcher->cpus);
     else if (crowded)
-        finding_advise(&finding, "fewer CPUs (%d) than ranks: start fewer per node", count);
+        advise(&finding, "fewer CPUs (%d) than ranks: start fewer per node", count);
     else if (partly)
-        finding_advise(&finding,
-                       "ranks that share a CPU will be slower: bind each to its own, or "
-                       "none (%s)",
-                       view->launcher->cpus);
+        advise(&finding,
+               "ranks that share a CPU will be slower: bind each to its own, or none (%s)",
+               view->launcher->cpus);
     else if (sum.fewest == 1 && sum.ranks > 1)
-        finding_advise(&finding, "one CPU per rank leaves none for decode threads: %s",
-                       view->launcher->cpus);
+        advise(&finding, "one CPU per rank leaves none for decode threads: %s",
+               view->launcher->cpus);
     snprintf(name, sizeof name, "node %.60s", view->ranks->peers[sum.first].host);
     add_finding(view->report, name, &finding);
 }
@@ -1010,9 +961,8 @@ static int64_t day_offset(const struct job_view *view, uint32_t rank)
     return view->seats[rank].day_ns - view->seats[0].day_ns + view->seats[rank].ahead_ns;
 }
 
-static void look_clocks(const struct job_view *view)
+static void look_clocks(const struct job_view *view, struct doctor_finding *finding)
 {
-    struct doctor_finding finding = {0};
     char offset[WORDS_BYTES], trip[WORDS_BYTES];
     uint32_t worst = 0;
     uint64_t slowest_ns = 0;
@@ -1028,14 +978,11 @@ static void look_clocks(const struct job_view *view)
             slowest_ns = view->seats[i].uncertainty_ns;
     }
     const uint64_t most_ns = (uint64_t)llabs(day_offset(view, worst));
-    finding_say(&finding, most_ns > OFFSET_MOST_NS ? DOCTOR_WARN : DOCTOR_OK,
-                "times of day differ by up to %s (%.40s); slowest round trip %s",
-                words_duration(most_ns, offset), view->ranks->peers[worst].host,
-                words_duration(2 * slowest_ns, trip));
-    if (most_ns > OFFSET_MOST_NS)
-        finding_advise(&finding, "logs of the nodes will not match: run chrony on all; series are "
-                                 "aligned without it");
-    add_finding(view->report, "clocks", &finding);
+    say(finding, most_ns > OFFSET_MOST_NS ? WARN : OK,
+        "logs of the nodes will not match: run chrony on all; series are aligned without it",
+        "times of day differ by up to %s (%.40s); slowest round trip %s",
+        words_duration(most_ns, offset), view->ranks->peers[worst].host,
+        words_duration(2 * slowest_ns, trip));
 }
 
 /* ---- the job ---- */
@@ -1118,18 +1065,16 @@ static void look_kernel(const char *path, struct doctor_finding *finding)
 
     (void)path;
     if (uname(&name) || sscanf(name.release, "%u.%u", &major, &minor) != 2)
-        return finding_say(finding, DOCTOR_WARN, "kernel version unknown");
+        return say(finding, WARN, NULL, "kernel version unknown");
     bool recent = major > 6 || (major == 6 && minor >= 5);
-    finding_say(finding, recent ? DOCTOR_OK : DOCTOR_WARN, "%s %s", name.sysname, name.release);
-    if (!recent)
-        finding_advise(
-            finding,
-            "Linux 6.5 and later report cached pages faster and more reliably (cachestat)");
-    if (access("/proc/self", F_OK)) {
-        finding_say(finding, DOCTOR_WARN, "%s %s, without /proc", name.sysname, name.release);
-        finding_advise(finding, "modules of iobench, memory, devices and cached pages cannot be "
-                                "found: mount -t proc proc /proc");
-    }
+    say(finding, recent ? OK : WARN,
+        "Linux 6.5 and later report cached pages faster and more reliably (cachestat)", "%s %s",
+        name.sysname, name.release);
+    if (access("/proc/self", F_OK))
+        say(finding, WARN,
+            "modules of iobench, memory, devices and cached pages cannot be found: mount -t proc "
+            "proc /proc",
+            "%s %s, without /proc", name.sysname, name.release);
 }
 
 /* Its first bytes are a record. */
@@ -1198,13 +1143,12 @@ static void look_uring(const char *path, struct doctor_finding *finding)
     while (*row && !reader_of(*row)->remedy)
         row++;
     if (!*row) {
-        finding_say(finding, DOCTOR_NO, "not built in");
-        finding_advise(finding, "build with liburing-dev; until then use --reader pread");
+        say(finding, NO, "build with liburing-dev; until then use --reader pread", "not built in");
     } else if (doctor_try_reader(*row, "/proc/self/exe", false, &traits)) { /* it is everywhere */
-        finding_say(finding, DOCTOR_NO, "%s", fail_reason());
-        finding_advise(finding, "%s; meanwhile use --reader pread", reader_of(*row)->remedy);
+        say(finding, NO, NULL, "%s", fail_reason());
+        advise(finding, "%s; meanwhile use --reader pread", reader_of(*row)->remedy);
     } else {
-        finding_say(finding, DOCTOR_OK, "opened a ring and read a file: %s", traits.engine);
+        say(finding, OK, NULL, "opened a ring and read a file: %s", traits.engine);
     }
 }
 
@@ -1215,15 +1159,13 @@ static void look_memlock(const char *path, struct doctor_finding *finding)
 
     (void)path;
     if (getrlimit(RLIMIT_MEMLOCK, &limit))
-        return finding_say(finding, DOCTOR_WARN, "limit unknown");
+        return say(finding, WARN, NULL, "limit unknown");
     if (limit.rlim_cur == RLIM_INFINITY || geteuid() == 0)
-        return finding_say(finding, DOCTOR_OK, "no limit%s", geteuid() == 0 ? " for root" : "");
+        return say(finding, OK, NULL, "no limit%s", geteuid() == 0 ? " for root" : "");
     bool enough = limit.rlim_cur >= PINNED_LEAST;
-    finding_say(finding, enough ? DOCTOR_OK : DOCTOR_WARN, "limit %s",
-                bytes_text(limit.rlim_cur, text, sizeof text));
-    if (!enough)
-        finding_advise(finding, "buffers cannot be registered with the kernel, which costs CPU "
-                                "time: raise 'ulimit -l'");
+    say(finding, enough ? OK : WARN,
+        "buffers cannot be registered with the kernel, which costs CPU time: raise 'ulimit -l'",
+        "limit %s", bytes_text(limit.rlim_cur, text, sizeof text));
 }
 
 static void look_files(const char *path, struct doctor_finding *finding)
@@ -1232,13 +1174,11 @@ static void look_files(const char *path, struct doctor_finding *finding)
 
     (void)path;
     if (getrlimit(RLIMIT_NOFILE, &limit))
-        return finding_say(finding, DOCTOR_WARN, "limit unknown");
+        return say(finding, WARN, NULL, "limit unknown");
     bool enough = limit.rlim_max >= SMALL_FILES;
-    finding_say(finding, enough ? DOCTOR_OK : DOCTOR_WARN, "limit %llu",
-                (unsigned long long)limit.rlim_max);
-    if (!enough)
-        finding_advise(finding,
-                       "data sets of many shards will reopen files constantly: raise 'ulimit -Hn'");
+    say(finding, enough ? OK : WARN,
+        "data sets of many shards will reopen files constantly: raise 'ulimit -Hn'", "limit %llu",
+        (unsigned long long)limit.rlim_max);
 }
 
 static void look_cpus(const char *path, struct doctor_finding *finding)
@@ -1251,12 +1191,12 @@ static void look_cpus(const char *path, struct doctor_finding *finding)
     if (getloadavg(&load, 1) != 1)
         load = 0;
     bool busy = load > 0.25 * usable + 0.25;
-    finding_say(finding, busy || usable < (unsigned)online ? DOCTOR_WARN : DOCTOR_OK,
-                "%u of %ld usable, load %.2f", usable, online, load);
+    say(finding, busy || usable < (unsigned)online ? WARN : OK, NULL, "%u of %ld usable, load %.2f",
+        usable, online, load);
     if (busy)
-        finding_advise(finding, "other processes are running: figures will be low and noisy");
+        advise(finding, "other processes are running: figures will be low and noisy");
     else if (usable < (unsigned)online)
-        finding_advise(finding, "a CPU quota or affinity mask limits decoding");
+        advise(finding, "a CPU quota or affinity mask limits decoding");
 }
 
 static void look_memory(const char *path, struct doctor_finding *finding)
@@ -1267,10 +1207,8 @@ static void look_memory(const char *path, struct doctor_finding *finding)
     (void)path;
     headroom_find(&headroom, "/proc", "/sys");
     const bool little = headroom.available_bytes < MEMORY_LEAST;
-    finding_say(finding, little ? DOCTOR_WARN : DOCTOR_OK, "%s available, by %s",
-                bytes_text(headroom.available_bytes, text, sizeof text), headroom.cause);
-    if (little)
-        finding_advise(finding, "a shuffle buffer may not fit");
+    say(finding, little ? WARN : OK, "a shuffle buffer may not fit", "%s available, by %s",
+        bytes_text(headroom.available_bytes, text, sizeof text), headroom.cause);
 }
 
 static void look_clock(const char *path, struct doctor_finding *finding)
@@ -1280,9 +1218,8 @@ static void look_clock(const char *path, struct doctor_finding *finding)
                 strcmp(source, "jiffies") == 0;
 
     (void)path;
-    finding_say(finding, slow ? DOCTOR_WARN : DOCTOR_OK, "%s", source);
-    if (slow)
-        finding_advise(finding, "reading this clock takes a system call: latencies suffer");
+    say(finding, slow ? WARN : OK, "reading this clock takes a system call: latencies suffer", "%s",
+        source);
 }
 
 static void look_drop(const char *path, struct doctor_finding *finding)
@@ -1293,13 +1230,12 @@ static void look_drop(const char *path, struct doctor_finding *finding)
 
     (void)path;
     if (drop_is_permitted())
-        return finding_say(finding, DOCTOR_OK, "this user can drop all caches");
+        return say(finding, OK, NULL, "this user can drop all caches");
     if (access(sudo[0], X_OK) == 0 && child_run(&task, &child) == 0 && child.status == 0)
-        return finding_say(finding, DOCTOR_OK, "via passwordless sudo");
-    finding_say(finding, DOCTOR_WARN, "only file by file (posix_fadvise)");
-    finding_advise(
-        finding,
-        "dentries and inodes stay cached: run as root, or allow passwordless sudo for cachectl");
+        return say(finding, OK, NULL, "via passwordless sudo");
+    say(finding, WARN,
+        "dentries and inodes stay cached: run as root, or allow passwordless sudo for cachectl",
+        "only file by file (posix_fadvise)");
 }
 
 static void look_residency(const char *path, struct doctor_finding *finding)
@@ -1309,15 +1245,14 @@ static void look_residency(const char *path, struct doctor_finding *finding)
 
     (void)path;
     if (!probe)
-        return finding_say(finding, DOCTOR_NO, "%s", fail_reason());
+        return say(finding, NO, NULL, "%s", fail_reason());
     residency_file(probe, "/proc/self/exe", &residency);
     residency_probe_destroy(probe);
-    if (residency.state == RESIDENCY_UNVERIFIED) {
-        finding_say(finding, DOCTOR_NO, "page cache residency unknown: %s", residency.reason);
-        finding_advise(finding, "no run can be verified cold; run as the owner of the data");
-    } else {
-        finding_say(finding, DOCTOR_OK, "via %s", residency_method_text(residency.method));
-    }
+    if (residency.state == RESIDENCY_UNVERIFIED)
+        say(finding, NO, "no run can be verified cold; run as the owner of the data",
+            "page cache residency unknown: %s", residency.reason);
+    else
+        say(finding, OK, NULL, "via %s", residency_method_text(residency.method));
 }
 
 static void look_io_counters(const char *path, struct doctor_finding *finding)
@@ -1326,11 +1261,10 @@ static void look_io_counters(const char *path, struct doctor_finding *finding)
 
     (void)path;
     if (line_of("/proc/self/io", line, sizeof line)[0])
-        return finding_say(finding, DOCTOR_OK, "/proc/self/io is readable");
-    finding_say(finding, DOCTOR_WARN, "/proc/self/io cannot be read");
-    finding_advise(
-        finding,
-        "storage bytes are then taken from the block devices, including all other traffic");
+        return say(finding, OK, NULL, "/proc/self/io is readable");
+    say(finding, WARN,
+        "storage bytes are then taken from the block devices, including all other traffic",
+        "/proc/self/io cannot be read");
 }
 
 static void look_sandbox(const char *path, struct doctor_finding *finding)
@@ -1339,13 +1273,11 @@ static void look_sandbox(const char *path, struct doctor_finding *finding)
 
     (void)path;
     if (abi)
-        return finding_say(finding, DOCTOR_OK,
-                           "Landlock ABI %d; used for root, for others with --sandbox yes", abi);
-    finding_say(finding, DOCTOR_WARN,
-                "kernel without Landlock: root parses data with full privileges");
-    finding_advise(
-        finding,
-        "needs Linux 5.13 with CONFIG_SECURITY_LANDLOCK; read untrusted data as another user");
+        return say(finding, OK, NULL,
+                   "Landlock ABI %d; used for root, for others with --sandbox yes", abi);
+    say(finding, WARN,
+        "needs Linux 5.13 with CONFIG_SECURITY_LANDLOCK; read untrusted data as another user",
+        "kernel without Landlock: root parses data with full privileges");
 }
 
 static void look_gpus(const char *path, struct doctor_finding *finding)
@@ -1354,9 +1286,8 @@ static void look_gpus(const char *path, struct doctor_finding *finding)
 
     (void)path;
     if (count)
-        return finding_say(finding, DOCTOR_OK, "%zu NVIDIA", count);
-    finding_say(finding, DOCTOR_NO, "none found");
-    finding_advise(finding, "not required: --trainer replay:h200 simulates one");
+        return say(finding, OK, NULL, "%zu NVIDIA", count);
+    say(finding, NO, "not required: --trainer replay:h200 simulates one", "none found");
 }
 
 /* Only a look: nothing here reads by cuFile. */
@@ -1371,21 +1302,20 @@ static void look_gpu_storage(const char *path, struct doctor_finding *finding)
     for (size_t i = 0; i < sizeof places / sizeof *places; i++)
         libraries += count_matches(places[i]);
     if (libraries && count_matches("/proc/driver/nvidia-fs"))
-        return finding_say(finding, DOCTOR_OK, "cuFile, and the driver nvidia-fs is loaded");
-    finding_say(finding, DOCTOR_NO,
-                libraries ? "cuFile, without the driver nvidia-fs" : "no cuFile (libcufile.so.0)");
-    finding_advise(finding, "not required: no reader uses it; frameworks do, and without nvidia-fs "
-                            "it copies through host memory (package nvidia-gds)");
+        return say(finding, OK, NULL, "cuFile, and the driver nvidia-fs is loaded");
+    say(finding, NO,
+        "not required: no reader uses it; frameworks do, and without nvidia-fs it copies through "
+        "host memory (package nvidia-gds)",
+        libraries ? "cuFile, without the driver nvidia-fs" : "no cuFile (libcufile.so.0)");
 }
 
 static void look_mpi(const char *path, struct doctor_finding *finding)
 {
     (void)path;
     if (in_path("mpirun"))
-        return finding_say(finding, DOCTOR_OK, "mpirun found");
-    finding_say(finding, DOCTOR_NO, "no mpirun");
-    finding_advise(finding,
-                   "not required on one node; start ranks by hand with --ranks N --rank I");
+        return say(finding, OK, NULL, "mpirun found");
+    say(finding, NO, "not required on one node; start ranks by hand with --ranks N --rank I",
+        "no mpirun");
 }
 
 static const struct doctor_check doctor_machine[] = {
@@ -1411,9 +1341,8 @@ static const uint64_t FREE_LEAST = 2ull << 30;
 static void look_access(const char *path, struct doctor_finding *finding)
 {
     if (access(path, R_OK) == 0)
-        return finding_say(finding, DOCTOR_OK, "readable");
-    finding_say(finding, DOCTOR_NO, "%s", fail_errno_text(errno));
-    finding_advise(finding, "this user cannot measure anything below it");
+        return say(finding, OK, NULL, "readable");
+    say(finding, NO, "this user cannot measure anything below it", "%s", fail_errno_text(errno));
 }
 
 static void look_format(const char *path, struct doctor_finding *finding)
@@ -1421,9 +1350,8 @@ static void look_format(const char *path, struct doctor_finding *finding)
     const struct plugin *format = format_detect(path);
 
     if (format)
-        return finding_say(finding, DOCTOR_OK, "%s (%s)", format->name, format->summary);
-    finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
-    finding_advise(finding, "create a data set in any format with 'iobench pack'");
+        return say(finding, OK, NULL, "%s (%s)", format->name, format->summary);
+    say(finding, WARN, "create a data set in any format with 'iobench pack'", "%s", fail_reason());
 }
 
 /* File systems with caches besides the page cache of this machine. */
@@ -1442,12 +1370,12 @@ static void look_file_system(const char *path, struct doctor_finding *finding)
     struct mount mount;
 
     if (mount_of_path(&telemetry_roots_usual, path, &mount))
-        return finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
-    finding_say(finding, DOCTOR_OK, "%s at %.80s (%.80s)", mount.type, mount.point, mount.options);
+        return say(finding, WARN, NULL, "%s", fail_reason());
+    say(finding, OK, NULL, "%s at %.80s (%.80s)", mount.type, mount.point, mount.options);
     for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
         if (strcmp(special[i].type, mount.type) == 0) {
-            finding->state = DOCTOR_WARN;
-            finding_advise(finding, "%s", special[i].advice);
+            finding->state = WARN;
+            advise(finding, "%s", special[i].advice);
         }
     }
 }
@@ -1458,23 +1386,23 @@ static void look_devices(const char *path, struct doctor_finding *finding)
     char names[160];
 
     if (!list)
-        return finding_say(finding, DOCTOR_WARN, "out of memory");
+        return say(finding, WARN, NULL, "out of memory");
     if (devices_of_path(&telemetry_roots_usual, path, list))
-        finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
+        say(finding, WARN, NULL, "%s", fail_reason());
     else if (list->memory[0])
-        finding_say(finding, DOCTOR_WARN, "%s", list->memory);
+        say(finding, WARN, NULL, "%s", list->memory);
     else if (list->count == 0)
-        finding_say(finding, DOCTOR_OK, "none: a network file system");
+        say(finding, OK, NULL, "none: a network file system");
     else
-        finding_say(finding, DOCTOR_OK, "%s", devices_text(list, names, sizeof names));
+        say(finding, OK, NULL, "%s", devices_text(list, names, sizeof names));
     if (list->memory[0])
-        finding_advise(finding, "memory, not storage: never cold");
+        advise(finding, "memory, not storage: never cold");
     if (list->elsewhere[0]) {
-        finding->state = DOCTOR_WARN;
-        finding_advise(finding,
-                       "%s: the server may cache too; drop its caches with --server-drop-cmd, "
-                       "verify with --server-check-cmd",
-                       list->elsewhere);
+        finding->state = WARN;
+        advise(finding,
+               "%s: the server may cache too; drop its caches with --server-drop-cmd, verify with "
+               "--server-check-cmd",
+               list->elsewhere);
     }
     free(list);
 }
@@ -1495,12 +1423,12 @@ static void look_read_ahead(const char *path, struct doctor_finding *finding)
                           list->devices[0].device_minor);
     free(list);
     if (!found)
-        return finding_say(finding, DOCTOR_OK, "unknown: not in /sys/class/bdi");
+        return say(finding, OK, NULL, "unknown: not in /sys/class/bdi");
     const bool is_off = strcmp(text, "0") == 0;
-    finding_say(finding, is_off ? DOCTOR_WARN : DOCTOR_OK, "%s KiB", text);
-    if (is_off)
-        finding_advise(finding, "reads in file order wait for each piece: write 128 or more to "
-                                "read_ahead_kb of the device in /sys/class/bdi");
+    say(finding, is_off ? WARN : OK,
+        "reads in file order wait for each piece: write 128 or more to read_ahead_kb of the device "
+        "in /sys/class/bdi",
+        "%s KiB", text);
 }
 
 static void look_free(const char *path, struct doctor_finding *finding)
@@ -1509,11 +1437,9 @@ static void look_free(const char *path, struct doctor_finding *finding)
     char text[32];
 
     if (file_free_bytes(path, &bytes))
-        return finding_say(finding, DOCTOR_WARN, "%s", fail_reason());
-    finding_say(finding, bytes < FREE_LEAST ? DOCTOR_WARN : DOCTOR_OK, "%s",
-                bytes_text(bytes, text, sizeof text));
-    if (bytes < FREE_LEAST)
-        finding_advise(finding, "too little for a useful data set");
+        return say(finding, WARN, NULL, "%s", fail_reason());
+    say(finding, bytes < FREE_LEAST ? WARN : OK, "too little for a useful data set", "%s",
+        bytes_text(bytes, text, sizeof text));
 }
 
 /* Find a regular file of the data: path itself, the first file in the folder, or a temporary one.
@@ -1570,19 +1496,16 @@ static void look_residency_of(const char *path, struct doctor_finding *finding)
     struct sample_file file;
 
     some_file(path, &file);
-    if (!probe || !file.path || file.made.path) {
-        finding_say(finding, DOCTOR_WARN, "not tested: no file found");
-    } else {
+    if (!probe || !file.path || file.made.path)
+        say(finding, WARN, NULL, "not tested: no file found");
+    else {
         residency_file(probe, file.path, &residency);
-        if (residency.state == RESIDENCY_UNVERIFIED) {
-            finding_say(finding, DOCTOR_NO, "%s", residency.reason);
-            finding_advise(finding,
-                           "no run can be verified cold here; run as the owner of the data");
-        } else {
-            finding_say(finding, DOCTOR_OK, "by %s",
-                        residency.method ? residency_method_text(residency.method)
-                                         : "its being empty");
-        }
+        if (residency.state == RESIDENCY_UNVERIFIED)
+            say(finding, NO, "no run can be verified cold here; run as the owner of the data", "%s",
+                residency.reason);
+        else
+            say(finding, OK, NULL, "by %s",
+                residency.method ? residency_method_text(residency.method) : "its being empty");
     }
     release_file(&file);
     residency_probe_destroy(probe);
@@ -1594,22 +1517,20 @@ static void look_direct(const char *path, struct doctor_finding *finding)
 
     some_file(path, &file);
     int fd = file.path ? file_open_quietly(file.path, O_RDONLY | O_DIRECT) : -ENOENT;
-    if (!file.path) {
-        finding_say(finding, DOCTOR_WARN, "not tested: cannot create a file here");
-        finding_advise(finding, "pass a file of the data set instead");
-    } else if (fd < 0) {
-        finding_say(finding, DOCTOR_NO, "O_DIRECT: %s", fail_errno_text(fd));
-        finding_advise(finding, "--direct does not work here");
-    } else {
+    if (!file.path)
+        say(finding, WARN, "pass a file of the data set instead",
+            "not tested: cannot create a file here");
+    else if (fd < 0)
+        say(finding, NO, "--direct does not work here", "O_DIRECT: %s", fail_errno_text(fd));
+    else {
         struct statx status = {0};
 #ifdef STATX_DIOALIGN
         if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &status) == 0 &&
             (status.stx_mask & STATX_DIOALIGN) && status.stx_dio_offset_align)
-            finding_say(finding, DOCTOR_OK, "works, in multiples of %u bytes",
-                        status.stx_dio_offset_align);
+            say(finding, OK, NULL, "works, in multiples of %u bytes", status.stx_dio_offset_align);
         else
 #endif
-            finding_say(finding, DOCTOR_OK, "opens; alignment found by trial");
+            say(finding, OK, NULL, "opens; alignment found by trial");
         (void)status;
     }
     if (fd >= 0)
@@ -1626,14 +1547,13 @@ static void look_auto_reader(const char *path, struct doctor_finding *finding)
 
     some_file(path, &file);
     if (!file.path || file.made.path) {
-        finding_say(finding, DOCTOR_WARN, "not tested: no file found");
+        say(finding, WARN, NULL, "not tested: no file found");
     } else if (doctor_try_reader(reader, file.path, true, &traits)) {
-        finding_say(finding, DOCTOR_NO, "%s: %s", reader->name, fail_reason());
-        finding_advise(finding, "--reader pread works everywhere");
+        say(finding, NO, "--reader pread works everywhere", "%s: %s", reader->name, fail_reason());
     } else {
-        finding_say(finding, *traits.notice ? DOCTOR_WARN : DOCTOR_OK, "auto is %s: %s",
-                    reader->name, traits.engine);
-        finding_advise(finding, "%s", traits.notice);
+        say(finding, *traits.notice ? WARN : OK, NULL, "auto is %s: %s", reader->name,
+            traits.engine);
+        advise(finding, "%s", traits.notice);
     }
     release_file(&file);
 }
@@ -1644,17 +1564,17 @@ static void look_passthrough(const char *path, struct doctor_finding *finding)
     struct reader_traits traits = {0};
     struct sample_file file;
 
-    finding_say(finding, DOCTOR_OK, "not built in");
+    say(finding, OK, NULL, "not built in");
     some_file(path, &file);
     for (const struct plugin *const *row = reader_registry; *row; row++) {
         if (!reader_of(*row)->is_passthrough)
             continue;
         if (!file.path || file.made.path)
-            finding_say(finding, DOCTOR_OK, "not tested: no file found");
+            say(finding, OK, NULL, "not tested: no file found");
         else if (plugin_usable(*row) || doctor_try_reader(*row, file.path, false, &traits))
-            finding_say(finding, DOCTOR_OK, "not here: %s", fail_reason());
+            say(finding, OK, NULL, "not here: %s", fail_reason());
         else
-            finding_say(finding, DOCTOR_OK, "--reader %s: %s", (*row)->name, traits.engine);
+            say(finding, OK, NULL, "--reader %s: %s", (*row)->name, traits.engine);
     }
     release_file(&file);
 }
@@ -1704,7 +1624,7 @@ static bool look_all(struct doctor_report *report, const char *section,
         fail_clear();
         list[i].look(path, &finding);
         add_finding(report, list[i].name, &finding);
-        if (i == 0 && finding.state == DOCTOR_NO)
+        if (i == 0 && finding.state == NO)
             return false;
     }
     return true;
@@ -1717,19 +1637,16 @@ static void add_offer(void *context, const struct reader_offer *offer)
     char name[96];
 
     snprintf(name, sizeof name, "%s %s", report->reader, offer->name);
-    if (offer->code == 0) {
-        finding_say(&finding, DOCTOR_OK, "%s", offer->found);
-    } else {
-        finding_say(&finding, DOCTOR_WARN, "missing: %s", fail_errno_text(offer->code));
-        finding_advise(&finding, "%s", offer->remedy);
-    }
+    if (offer->code == 0)
+        say(&finding, OK, NULL, "%s", offer->found);
+    else
+        say(&finding, WARN, offer->remedy, "missing: %s", fail_errno_text(offer->code));
     add_finding(report, name, &finding);
 }
 
-static void look_ranks_per_node(const struct job_view *view)
+static void look_ranks_per_node(const struct job_view *view, struct doctor_finding *finding)
 {
     const struct ranks_place *place = &view->ranks->place;
-    struct doctor_finding finding = {0};
     uint32_t fewest = place->ranks, most = 0;
 
     for (uint32_t node = 0; node < place->nodes; node++) {
@@ -1739,13 +1656,30 @@ static void look_ranks_per_node(const struct job_view *view)
         fewest = count < fewest ? count : fewest;
         most = count > most ? count : most;
     }
-    finding_say(&finding, fewest == most ? DOCTOR_OK : DOCTOR_WARN, "%u %s on %u %s", place->ranks,
-                place->ranks == 1 ? "rank" : "ranks", place->nodes,
-                place->nodes == 1 ? "node" : "nodes");
+    say(finding, fewest == most ? OK : WARN, NULL, "%u %s on %u %s", place->ranks,
+        place->ranks == 1 ? "rank" : "ranks", place->nodes, place->nodes == 1 ? "node" : "nodes");
     if (fewest != most)
-        finding_advise(&finding, "%u to %u ranks per node: nodes with more will be slower", fewest,
-                       most);
-    add_finding(view->report, "job", &finding);
+        advise(finding, "%u to %u ranks per node: nodes with more will be slower", fewest, most);
+}
+
+/* Each list ends with a NULL name; one that leaves the finding empty does not apply. */
+static const struct job_check {
+    const char *name;
+    void (*look)(const struct job_view *view, struct doctor_finding *finding);
+} alone_checks[] = {{"launcher", look_launcher}, {"MPI", look_library}, {"job", look_alone}, {0}},
+  job_checks[] = {{"launcher", look_launcher},   {"MPI", look_library},
+                  {"job", look_ranks_per_node},  {"versions", look_same_library},
+                  {"transport", look_transport}, {0}},
+  clock_checks[] = {{"clocks", look_clocks}, {0}};
+
+static void look_job(const struct job_view *view, const struct job_check *list)
+{
+    for (; list->name; list++) {
+        struct doctor_finding finding = {0};
+        list->look(view, &finding);
+        if (finding.what[0])
+            add_finding(view->report, list->name, &finding);
+    }
 }
 
 /* Join the processes that a launcher started and look at the job; only rank 0 reports. Exits with 1
@@ -1771,23 +1705,16 @@ static int look_launch(const struct invocation *invocation, bool speaks,
         code = ranks_meet(&ranks, seats ? sit_down(&ranks, seats) : -ENOMEM, NULL);
         view.seats = seats;
         if (code == 0 && ranks.place.rank == 0) {
-            look_launcher(&view);
-            look_library(&view);
-            look_ranks_per_node(&view);
-            look_same_library(&view);
-            if (ranks.place.ranks > 1)
-                look_transport(&view);
+            look_job(&view, job_checks);
             for (uint32_t node = 0; node < ranks.place.nodes; node++)
                 look_rank_cpus(&view, node);
-            look_clocks(&view);
+            look_job(&view, clock_checks);
         }
         free(seats);
     } else if (!speaks) {
         command_fails_last();
     } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {
-        look_launcher(&view);
-        look_library(&view);
-        tell_alone(&view);
+        look_job(&view, alone_checks);
     }
     ranks_leave(&ranks, code != 0);
     if (code && !report->is_bad && speaks)
@@ -1831,7 +1758,7 @@ static int doctor_run(const struct invocation *invocation)
                 char name[96];
                 if (plugin_usable(family->registry[i]) == 0)
                     continue;
-                finding_say(&finding, DOCTOR_NO, "%s", fail_reason());
+                say(&finding, NO, NULL, "%s", fail_reason());
                 snprintf(name, sizeof name, "%s %s", family->name, family->registry[i]->name);
                 add_finding(&report, name, &finding);
             }
