@@ -17,22 +17,16 @@ struct option_match {
     const struct option_spec *row;
 };
 
-static struct option_match find_long(const struct arguments_scope *scopes, const char *name)
+/* By its name; NULL: by its letter. */
+static struct option_match find(const struct arguments_scope *scopes, const char *name, char letter)
 {
     for (; scopes->table; scopes++) {
-        const struct option_spec *row = option_find(scopes->table, name);
-        if (row)
+        const struct option_spec *row = name ? option_find(scopes->table, name) : scopes->table;
+        while (!name && row->name && row->letter != letter)
+            row++;
+        if (row && row->name)
             return (struct option_match){scopes, row};
     }
-    return (struct option_match){0};
-}
-
-static struct option_match find_letter(const struct arguments_scope *scopes, char letter)
-{
-    for (; scopes->table; scopes++)
-        for (const struct option_spec *row = scopes->table; row->name; row++)
-            if (row->letter == letter)
-                return (struct option_match){scopes, row};
     return (struct option_match){0};
 }
 
@@ -79,9 +73,9 @@ static int parse_long(const struct arguments_scope *scopes, int argc, char **arg
 
     snprintf(name, sizeof name, "%.*s", (int)(equals ? equals - text : (long)strlen(text)), text);
     snprintf(as_given, sizeof as_given, "--%s", name);
-    struct option_match found = find_long(scopes, name);
+    struct option_match found = find(scopes, name, 0);
     if (!found.row && strncmp(name, "no-", 3) == 0) {
-        struct option_match denied = find_long(scopes, name + 3);
+        struct option_match denied = find(scopes, name + 3, 0);
         if (denied.row && can_be_denied(denied.row)) {
             if (equals)
                 return fail(EINVAL, "%s takes no value", as_given);
@@ -104,7 +98,7 @@ static int parse_letters(const struct arguments_scope *scopes, int argc, char **
 {
     for (const char *letter = argv[*index] + 1; *letter; letter++) {
         char as_given[] = {'-', *letter, '\0'};
-        struct option_match found = find_letter(scopes, *letter);
+        struct option_match found = find(scopes, NULL, *letter);
         int code;
         if (!found.row)
             return fail(EINVAL, "unknown option '%s'", as_given);

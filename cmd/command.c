@@ -7,6 +7,7 @@
 #include "base/stop.h"
 #include "ranks/ranks.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -147,6 +148,7 @@ void command_leave(struct ranks *ranks, bool failed)
 
 void command_keep_ranks(void)
 {
+    assert(!kept.keeps);
     kept.keeps = true;
 }
 

@@ -9,6 +9,7 @@
 #include "report/load.h"
 #include "report/report.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -82,6 +83,7 @@ int members_start(struct members *members, const struct job *job, const char *wh
     struct member *member = &members->list[members->started];
     int ends[2];
 
+    assert(members->started < MEMBERS_MAX);
     *member =
         (struct member){.job = *job, .socket = -1, .text = make_file(), .result = make_file()};
     if (member->text < 0 || member->result < 0)

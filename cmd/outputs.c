@@ -7,8 +7,10 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/replaced.h"
+#include "cmd/json_file.h"
 #include "formats/format.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,16 +21,22 @@ static bool is_stdout(const char *path)
     return strcmp(path, "-") == 0;
 }
 
+static int write_text(const char *path, const char *text, size_t bytes)
+{
+    if (!is_stdout(path))
+        return report_write_file(path, text, bytes);
+    fwrite(text, 1, bytes, stdout);
+    return 0;
+}
+
 int outputs_write(const char *path, struct text_stream *stream)
 {
     char *text = NULL;
     size_t bytes = 0;
     int code = text_stream_take(stream, &text, &bytes);
 
-    if (code == 0 && is_stdout(path))
-        fwrite(text, 1, bytes, stdout);
-    else if (code == 0)
-        code = report_write_file(path, text, bytes);
+    if (code == 0)
+        code = write_text(path, text, bytes);
     free(text);
     return code;
 }
@@ -95,18 +103,20 @@ static int check_two_jobs(const struct job *job, const struct job *other)
 
 int outputs_check(const struct job *job, const char *json, const char *csv)
 {
-    const char *set = job->read.data;
+    const struct {
+        const char *path, *begin;
+    } files[] = {
+        {job->output.json, json},
+        {job->output.csv, csv},
+        {job->output.profile, report_profile_mark},
+        {job->output.trace, "{\"otherData\": {\"iobench\":"},
+        {job->output.series, "time_s,phases"},
+    };
     int code = check_two_jobs(job, job);
 
-    if (code == 0)
-        code = check_path(job->output.json, json, set);
-    if (code == 0)
-        code = check_path(job->output.csv, csv, set);
-    if (code == 0)
-        code = check_path(job->output.profile, report_profile_mark, set);
-    if (code == 0)
-        code = check_path(job->output.trace, "{\"otherData\": {\"iobench\":", set);
-    return code ? code : check_path(job->output.series, "time_s,phases", set);
+    for (size_t i = 0; i < sizeof files / sizeof *files && code == 0; i++)
+        code = check_path(files[i].path, files[i].begin, job->read.data);
+    return code;
 }
 
 int outputs_check_jobs(const struct job *jobs, size_t count)
@@ -188,6 +198,7 @@ static struct output *find(struct outputs *outputs, const char *path, enum outpu
         if (strcmp(file->path, path) == 0 && file->kind == kind)
             return file;
     }
+    assert(outputs->count < outputs->capacity);
     struct output *file = &outputs->files[outputs->count++];
     *file = (struct output){.path = path, .kind = kind};
     if (kind == OUTPUT_JSON)
@@ -197,37 +208,25 @@ static struct output *find(struct outputs *outputs, const char *path, enum outpu
     return file;
 }
 
-static int write_json(const struct outputs *outputs, const struct output *file, bool to_stdout)
+static int write_json(const struct outputs *outputs, const struct output *file)
 {
     json_t *members = outputs->comparisons ? json_object() : NULL;
 
     if (members)
         json_object_set(members, "comparisons", outputs->comparisons);
     json_t *document = report_json_document(file->jobs, members);
-    char *text = document ? report_json_text(document, REPORT_DIGITS) : NULL;
-    int code = 0;
-
     json_decref(members);
-    json_decref(document);
-    if (!text)
-        return -ENOMEM;
-    if (to_stdout)
-        puts(text);
-    else
-        code = report_write_file(file->path, text, strlen(text));
-    free(text);
-    return code;
+    return json_file_write(file->path, document);
 }
 
-static int write_csv(struct output *file, bool to_stdout)
+/* Write a file that grew; standard output waits for outputs_finish(). */
+static int write_grown(const struct outputs *outputs, struct output *file)
 {
-    int code = text_stream_flush(&file->csv);
-
-    if (code == 0 && !to_stdout)
-        code = report_write_file(file->path, file->csv.text, file->csv.bytes);
-    else if (code == 0)
-        fwrite(file->csv.text, 1, file->csv.bytes, stdout);
-    return code;
+    if (file->kind == OUTPUT_JSON)
+        return is_stdout(file->path) ? 0 : write_json(outputs, file);
+    const int code = text_stream_flush(&file->csv);
+    return code || is_stdout(file->path) ? code
+                                         : write_text(file->path, file->csv.text, file->csv.bytes);
 }
 
 int outputs_add(struct outputs *outputs, const struct result *result, const struct summary *summary)
@@ -239,7 +238,7 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
         if (json_array_append_new(file->jobs, report_json(result, summary)) || json_check())
             code = fail(ENOMEM, "%s: out of memory", file->path);
         else
-            code = is_stdout(file->path) ? 0 : write_json(outputs, file, false);
+            code = write_grown(outputs, file);
     }
     if (code == 0 && result->job->output.csv) {
         struct output *file = find(outputs, result->job->output.csv, OUTPUT_CSV);
@@ -247,7 +246,7 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
             code = fail(ENOMEM, "%s: out of memory", file->path);
         else {
             report_csv(file->csv.stream, result, file->csv.bytes == 0);
-            code = is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
+            code = write_grown(outputs, file);
         }
     }
     if (code == 0 && result->job->output.series) {
@@ -263,7 +262,7 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
             if (file->csv.bytes)
                 fputc('\n', file->csv.stream);
             report_series_csv(file->csv.stream, result->timeline);
-            code = is_stdout(file->path) ? text_stream_flush(&file->csv) : write_csv(file, false);
+            code = write_grown(outputs, file);
         }
     }
     if (code == 0 && result->trace) {
@@ -284,8 +283,8 @@ int outputs_compare(struct outputs *outputs, json_t *comparisons)
 
     outputs->comparisons = comparisons;
     for (size_t i = 0; i < outputs->count && code == 0; i++)
-        if (outputs->files[i].jobs && !is_stdout(outputs->files[i].path))
-            code = write_json(outputs, &outputs->files[i], false);
+        if (outputs->files[i].kind == OUTPUT_JSON)
+            code = write_grown(outputs, &outputs->files[i]);
     return code;
 }
 
@@ -293,10 +292,13 @@ int outputs_finish(struct outputs *outputs)
 {
     int code = 0;
 
-    for (size_t i = 0; i < outputs->count && code == 0; i++)
-        if (is_stdout(outputs->files[i].path))
-            code = outputs->files[i].jobs ? write_json(outputs, &outputs->files[i], true)
-                                          : write_csv(&outputs->files[i], true);
+    for (size_t i = 0; i < outputs->count && code == 0; i++) {
+        const struct output *file = &outputs->files[i];
+        if (is_stdout(file->path))
+            code = file->kind == OUTPUT_JSON
+                       ? write_json(outputs, file)
+                       : write_text(file->path, file->csv.text, file->csv.bytes);
+    }
     return code;
 }
 

@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/landlock.h"
+#include "base/memory.h"
 #include "cachectl/outside.h"
 #include "cmd/families.h"
 #include "dataset/store.h"
@@ -189,8 +190,6 @@ static void allow_reach(struct sandbox *sandbox, enum option_reach reach, const 
     }
 }
 
-static void allow_plugin(struct sandbox *sandbox, const char *choice);
-
 /* Allow what "NAME:ARGUMENTS" of any family names: plug-ins have devices, their options a reach. */
 static void allow_plugin(struct sandbox *sandbox, const char *choice)
 {
@@ -235,15 +234,11 @@ static void allow_row(struct sandbox *sandbox, const struct option_spec *row, co
     if (row->reach == OPTION_REACHES_NOTHING && row->type == OPTION_TEXT)
         allow_plugin(sandbox, value);
     if (row->reach == OPTION_RUNS && sandbox->rules.fd >= 0) {
-        const char *command = *(char *const *)field;
-        const char **more =
-            realloc(sandbox->commands, (sandbox->command_count + 1) * sizeof *sandbox->commands);
-        if (more) {
-            sandbox->commands = more;
-            more[sandbox->command_count++] = command;
-        } else if (sandbox->code == 0) {
-            sandbox->code = fail(ENOMEM, "out of memory");
-        }
+        if (sandbox->code == 0)
+            sandbox->code = memory_room(&sandbox->commands, sandbox->command_count,
+                                        sizeof *sandbox->commands, "commands");
+        if (sandbox->code == 0)
+            sandbox->commands[sandbox->command_count++] = *(char *const *)field;
     }
     if (!row->reach || (row->fallback && strcmp(value, row->fallback) == 0))
         return;
@@ -288,8 +283,8 @@ static int drop_capabilities(void)
                : 0;
 }
 
-static void collect_one(struct sandbox *sandbox, const struct invocation *invocation,
-                        const void *settings, size_t count)
+static void collect_paths(struct sandbox *sandbox, const struct invocation *invocation,
+                          const void *settings, size_t count)
 {
     const struct command *command = invocation->command;
 
@@ -307,14 +302,8 @@ static void collect_one(struct sandbox *sandbox, const struct invocation *invoca
         allow_cache_folders(sandbox);
         allow(sandbox, "/proc/sys/vm/drop_caches", LANDLOCK_WRITE | LANDLOCK_PIN);
     }
-}
-
-static void collect_paths(struct sandbox *sandbox, const struct invocation *invocation,
-                          const void *settings, size_t count)
-{
-    collect_one(sandbox, invocation, settings, count);
     for (size_t i = 0; i < invocation->more_count; i++)
-        collect_one(sandbox, &invocation->more[i], invocation->more[i].settings, 1);
+        collect_paths(sandbox, &invocation->more[i], invocation->more[i].settings, 1);
 }
 
 /* A helper process outside the sandbox does what cannot be done inside (cachectl/outside.h). It has

@@ -337,7 +337,8 @@ static const struct command *user_of(const struct family *family)
     return command_registry[0];
 }
 
-int help_plugin(FILE *stream, const char *name)
+/* Explain every plug-in of that name. Returns their number. */
+static int help_plugin(FILE *stream, const char *name)
 {
     int count = 0;
 
@@ -400,12 +401,8 @@ static int help_run(const struct invocation *invocation)
 {
     const struct help_settings *settings = invocation->settings;
 
-    if (invocation->count == 0 && settings->man) {
-        manual_print(stdout);
-        return COMMAND_OK;
-    }
     if (invocation->count == 0) {
-        help_program(stdout);
+        (settings->man ? manual_print : help_program)(stdout);
         return COMMAND_OK;
     }
     if (strcmp(invocation->operands[0], "all") == 0) {

@@ -19,8 +19,6 @@ extern const struct option_spec common_options[];
 
 void help_program(FILE *stream); /* commands and most used options */
 void help_command(FILE *stream, const struct command *command);
-/* Explain every plug-in of that name. Returns their number. */
-int help_plugin(FILE *stream, const char *name);
 void help_everything(FILE *stream); /* every command and plug-in, with all options */
 
 const char *help_metavar(const struct option_spec *row);
