@@ -138,7 +138,7 @@ int drop_caches(uint64_t timeout_ns, const struct cache_observer *observer)
 
 /* ---- through sudo ---- */
 
-int drop_caches_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
+static int drop_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
                         const struct cache_observer *observer)
 {
     static const char *const sudos[] = {"/usr/bin/sudo", "/bin/sudo", "/usr/local/bin/sudo",
@@ -194,7 +194,7 @@ int drop_system(const struct drop_helpers *helpers, uint64_t timeout_ns,
     *how = "sync, drop_caches=3";
     if (drop_is_refused(code)) {
         *how = "sudo cachectl drop";
-        code = drop_caches_by_sudo(helpers, timeout_ns, observer);
+        code = drop_by_sudo(helpers, timeout_ns, observer);
     }
     if (code == 0)
         guard_note_drop();

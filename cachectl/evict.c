@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "cachectl/residency.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -72,6 +73,7 @@ static int each(void *context, unsigned worker, size_t file)
     uint64_t bytes = 0;
     int fd = residency_open(path, &bytes), code = fd < 0 ? fd : 0;
 
+    assert(worker < EACH_FILE_THREADS);
     if (code == 0) {
         code = handle_file(work, worker, fd, path);
         close(fd);

@@ -157,14 +157,9 @@ static bool count_disk_reads(struct device_list *list, const char *const *paths,
     return true;
 }
 
-struct settings {
-    bool files, json;
-    uint64_t timeout_ns;
-};
-
 struct call {
-    bool makes_cold;
-    struct settings settings;
+    bool makes_cold, files, json;
+    uint64_t timeout_ns;
     int count;
     char **operands;
     struct cache_observer observer;
@@ -246,8 +241,8 @@ static int look(struct call *call, const char *path, const char *const *paths, s
     struct residency_total total, *sum = &call->sum;
     struct stat status;
     uint64_t read_bytes;
-    int code = residency_files(call->probe, paths, count, call->settings.timeout_ns,
-                               &call->observer, &total);
+    int code =
+        residency_parts(call->probe, paths, count, NULL, call->timeout_ns, &call->observer, &total);
 
     if (code)
         return code;
@@ -275,7 +270,7 @@ static int look(struct call *call, const char *path, const char *const *paths, s
         }
     }
     clear_progress();
-    if (call->settings.json) {
+    if (call->json) {
         const bool known = total.unverified_count == 0;
         const bool read_known = count_disk_reads(call->disks, paths, count, &read_bytes);
         json_array_append_new(
@@ -313,7 +308,7 @@ static int look_at(struct call *call, const char *operand, const struct listing 
 
     call->listing = listing;
     call->set_bytes = 0;
-    if (!call->settings.files)
+    if (!call->files)
         return look(call, operand, (const char *const *)listing->paths, listing->count);
     for (size_t i = 0; code == 0 && i < listing->count; i++) {
         const char *path = listing->paths[i];
@@ -328,7 +323,7 @@ static int look_at(struct call *call, const char *operand, const struct listing 
 static int do_to_files(struct call *call, const char *operand, const struct listing *listing)
 {
     const char *const *paths = (const char *const *)listing->paths;
-    const uint64_t timeout_ns = call->settings.timeout_ns;
+    const uint64_t timeout_ns = call->timeout_ns;
     struct evict_figures figures;
     int code = call->makes_cold
                    ? evict_files(paths, listing->count, true, timeout_ns, &call->observer, &figures)
@@ -350,7 +345,7 @@ static int do_drop(struct call *call, const char *operand, const struct listing 
     const struct cold_request request = {.paths = paths,
                                          .count = listing->count,
                                          .drop = true,
-                                         .timeout_ns = call->settings.timeout_ns,
+                                         .timeout_ns = call->timeout_ns,
                                          .observer = &call->observer};
     int code = cold_make(&request, &result);
 
@@ -389,7 +384,7 @@ static int run_command(struct call *call, const struct cachectl_command *command
     call->disks = memory_zeroed(sizeof *call->disks);
     if (!call->rows || !call->probe || !call->disks)
         return complain();
-    if (!call->settings.json)
+    if (!call->json)
         printf("%12s %12s %9s  %-10s  %s\n", "RESIDENT", "SIZE", "PERCENT", "STATE", "PATH");
     for (int i = 0; i < call->count; i++) {
         struct listing listing;
@@ -405,14 +400,14 @@ static int run_command(struct call *call, const struct cachectl_command *command
             failed = complain() != EXIT_OK;
         clear_listing(&listing);
     }
-    if (call->settings.json) {
+    if (call->json) {
         char *text = json_to_text(call->rows, JSON_INDENT(2));
         if (text)
             puts(text);
         else
             failed = complain() != EXIT_OK;
         free(text);
-    } else if (call->count > 1 || call->settings.files) {
+    } else if (call->count > 1 || call->files) {
         print_total("total", &call->sum, true);
     }
     fflush(stdout);
@@ -441,7 +436,7 @@ int main(int argc, char **argv)
                                             {"version", no_argument, NULL, OPTION_VERSION},
                                             {0}};
     const struct cachectl_command *command = NULL;
-    struct call call = {.settings = {.timeout_ns = UINT64_C(300000000000)},
+    struct call call = {.timeout_ns = UINT64_C(300000000000),
                         .observer = {.progress = show_cache_progress}};
 
     startup_undo_inherited();
@@ -459,13 +454,13 @@ int main(int argc, char **argv)
     for (int letter; (letter = getopt_long(argc, argv, "fh", options, NULL)) != -1;)
         switch (letter) {
         case 'f':
-            call.settings.files = true;
+            call.files = true;
             break;
         case OPTION_JSON:
-            call.settings.json = true;
+            call.json = true;
             break;
         case OPTION_TIMEOUT:
-            if (option_parse_duration(optarg, &call.settings.timeout_ns) == 0)
+            if (option_parse_duration(optarg, &call.timeout_ns) == 0)
                 break;
             complain();
             return EXIT_MISUSED;
@@ -491,7 +486,7 @@ int main(int argc, char **argv)
     call.operands = argv + optind + 1;
     if (call.count == 0 && command->one == do_drop) {
         const char *how;
-        int code = drop_system(NULL, call.settings.timeout_ns, &call.observer, &how);
+        int code = drop_system(NULL, call.timeout_ns, &call.observer, &how);
         clear_progress();
         return code ? complain() : EXIT_OK;
     }

@@ -10,6 +10,7 @@
 #include "base/folder.h"
 #include "base/stop.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
@@ -143,6 +144,7 @@ void outside_find_holders(struct holder *holders, size_t count)
     struct outside_request request = {.kind = FIND_HOLDERS, .count = (uint32_t)count};
     struct answer answer;
 
+    assert(count <= OUTSIDE_FILES);
     if (!outside.is_there) {
         holders_find("/proc", holders, count);
         return;

@@ -530,13 +530,6 @@ int residency_parts(struct residency_probe *probe, const char *const *paths, siz
     return 0;
 }
 
-int residency_files(struct residency_probe *probe, const char *const *paths, size_t count,
-                    uint64_t timeout_ns, const struct cache_observer *observer,
-                    struct residency_total *total)
-{
-    return residency_parts(probe, paths, count, NULL, timeout_ns, observer, total);
-}
-
 void beneath_look(const struct device_list *devices, uint64_t set_bytes, struct beneath *beneath)
 {
     struct residency_probe *probe = devices->backing_count ? residency_probe_create() : NULL;

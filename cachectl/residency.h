@@ -86,12 +86,7 @@ void residency_probe_destroy(struct residency_probe *probe);
 void residency_file(struct residency_probe *probe, const char *path, struct residency *residency);
 
 /* Measure many. A cold file stays cold: pages that the probe had to read are evicted again.
- * Returns 0, -ETIMEDOUT or -ENOMEM. */
-int residency_files(struct residency_probe *probe, const char *const *paths, size_t count,
-                    uint64_t timeout_ns, const struct cache_observer *observer,
-                    struct residency_total *total);
-
-/* The same for parts of files; ranges: of these files, or NULL for all of each. */
+ * ranges: parts of these files, or NULL for all of each. Returns 0, -ETIMEDOUT or -ENOMEM. */
 int residency_parts(struct residency_probe *probe, const char *const *paths, size_t count,
                     const struct ranges *ranges, uint64_t timeout_ns,
                     const struct cache_observer *observer, struct residency_total *total);

@@ -448,7 +448,7 @@ static void many_files_are_added_up(void **unused)
     do {
         for (int i = 0; i < COUNT; i++)
             make_file(names[i], 4);
-        assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+        assert_int_equal(residency_parts(probe, paths, COUNT, NULL, 0, NULL, &total), 0);
     } while (attempt_again(&attempt, total.resident_bytes != COUNT * 4 * PAGE));
     assert_true(total.state == RESIDENCY_WARM && total.file_count == COUNT);
     assert_int_equal(total.resident_bytes, COUNT * 4 * PAGE);
@@ -460,7 +460,7 @@ static void many_files_are_added_up(void **unused)
     do {
         for (unsigned page = 0; page < 4; page++)
             read_page(paths[7], page);
-        assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+        assert_int_equal(residency_parts(probe, paths, COUNT, NULL, 0, NULL, &total), 0);
     } while (attempt_again(&attempt, total.resident_bytes != 4 * PAGE));
     assert_true(total.resident_bytes == 4 * PAGE);
     assert_true(total.worst[0].resident_bytes == total.resident_bytes);
@@ -472,7 +472,7 @@ static void many_files_are_added_up(void **unused)
     assert_null(strstr(named + 1, "many.9"));   /* once */
     assert_true(total.state == RESIDENCY_WARM); /* verified, regardless of the missing one */
     evict(paths[7]);
-    assert_int_equal(residency_files(probe, paths, COUNT, 0, NULL, &total), 0);
+    assert_int_equal(residency_parts(probe, paths, COUNT, NULL, 0, NULL, &total), 0);
     assert_true(total.state == RESIDENCY_UNVERIFIED); /* one of them could not be checked */
     for (int i = 0; i < COUNT; i++)
         free((void *)(uintptr_t)paths[i]);
