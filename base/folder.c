@@ -174,8 +174,11 @@ int folder_list(const struct folder *folder, folder_visit visit, void *context)
     return code;
 }
 
-int folder_names_add(struct folder_names *names, const char *name)
+static int add_name(void *context, const char *name, unsigned char type)
 {
+    struct folder_names *names = context;
+
+    (void)type;
     if (memory_room(&names->list, names->count, sizeof *names->list, "names"))
         return -ENOMEM;
     char *copy = strdup(name);
@@ -185,18 +188,12 @@ int folder_names_add(struct folder_names *names, const char *name)
     return 0;
 }
 
-static int keep_name(void *context, const char *name, unsigned char type)
-{
-    (void)type;
-    return folder_names_add(context, name);
-}
-
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-void folder_names_sort(struct folder_names *names)
+static void sort_names(struct folder_names *names)
 {
     if (names->count)
         qsort(names->list, names->count, sizeof *names->list, compare_names);
@@ -205,11 +202,11 @@ void folder_names_sort(struct folder_names *names)
 int folder_names_read(struct folder_names *names, const struct folder *folder)
 {
     *names = (struct folder_names){0};
-    int code = folder_list(folder, keep_name, names);
+    int code = folder_list(folder, add_name, names);
 
     if (code)
         folder_names_release(names);
-    folder_names_sort(names);
+    sort_names(names);
     return code;
 }
 
@@ -364,7 +361,7 @@ static int add_matches(struct folder_names *found, const char *pattern, size_t d
     const char *wild = strpbrk(pattern + done, "*?["); /* the first component with a wildcard */
 
     if (!wild)
-        return file_exists(pattern) ? folder_names_add(found, pattern) : 0;
+        return file_exists(pattern) ? add_name(found, pattern, 0) : 0;
     while (wild > pattern + done && wild[-1] != '/')
         wild--;
     const size_t bytes = strcspn(wild, "/");
@@ -395,7 +392,7 @@ int folder_names_matching(struct folder_names *names, const char *pattern)
 
     if (code)
         folder_names_release(names);
-    folder_names_sort(names);
+    sort_names(names);
     return code;
 }
 

@@ -45,8 +45,6 @@ int folder_names_read(struct folder_names *names, const struct folder *folder);
 int folder_names_of(struct folder_names *names, const char *path); /* as for folder_open() */
 /* Return the paths that match a shell pattern, as glob(3). */
 int folder_names_matching(struct folder_names *names, const char *pattern);
-int folder_names_add(struct folder_names *names, const char *name); /* unsorted; -ENOMEM */
-void folder_names_sort(struct folder_names *names);
 void folder_names_release(struct folder_names *names);
 
 /* Status of the name itself, even if it is a link. */

@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 
+#include <assert.h>
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -77,6 +78,7 @@ void numa_run_on(const struct numa *numa, uint32_t index)
 {
     cpu_set_t cpus;
 
+    assert(index < numa->count);
     if (numa->count > 1 && cpus_of(numa->sys, numa->nodes[index], &cpus))
         sched_setaffinity(0, sizeof cpus, &cpus);
 }
@@ -87,6 +89,7 @@ struct numa_policy numa_prefer(const struct numa *numa, uint32_t index)
     struct numa_policy before = {.mode = -1};
     unsigned long nodes[NODES_MOST / (8 * sizeof(unsigned long))] = {0};
 
+    assert(index < numa->count);
     if (numa->count < 2 ||
         syscall(SYS_get_mempolicy, &before.mode, before.nodes, NODES_MOST, NULL, 0))
         return (struct numa_policy){.mode = -1};
