@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "ranks/ranks.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -103,5 +104,6 @@ void ranks_unshare(struct ranks_memory *memory)
 
 void *ranks_memory_of(const struct ranks_memory *memory, uint32_t local_rank)
 {
+    assert(memory->start && memory->each_bytes * local_rank < memory->bytes);
     return (char *)memory->start + memory->each_bytes * local_rank;
 }

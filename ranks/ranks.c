@@ -9,6 +9,7 @@
 #include "ranks/plugins.h"
 #include "ranks/words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -177,28 +178,30 @@ int ranks_join(struct ranks *ranks)
     return code ? code : sit_down(ranks);
 }
 
+/* By the first of three marks that a launcher set, else by Slurm's; unmarked it is the first. */
+static bool is_first(const char *const marks[3], const char *slurm_mark)
+{
+    /* Without a number of tasks each is on its own. */
+    const char *mark = getenv("SLURM_STEP_NUM_TASKS") ? getenv(slurm_mark) : NULL;
+
+    for (int i = 2; i >= 0; i--)
+        mark = getenv(marks[i]) ? getenv(marks[i]) : mark;
+    return !mark || strcmp(mark, "0") == 0;
+}
+
 bool ranks_speaks(void)
 {
     static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"};
-    /* Without a number of tasks each is on its own. */
-    const char *task = getenv("SLURM_STEP_NUM_TASKS") ? getenv("SLURM_PROCID") : NULL;
 
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (getenv(marks[i]))
-            return strcmp(getenv(marks[i]), "0") == 0;
-    return !task || strcmp(task, "0") == 0;
+    return is_first(marks, "SLURM_PROCID");
 }
 
 bool ranks_leads_host(void)
 {
     static const char *const marks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
                                         "FLUX_TASK_LOCAL_ID"};
-    const char *task = getenv("SLURM_STEP_NUM_TASKS") ? getenv("SLURM_LOCALID") : NULL;
 
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (getenv(marks[i]))
-            return strcmp(getenv(marks[i]), "0") == 0;
-    return !task || strcmp(task, "0") == 0;
+    return is_first(marks, "SLURM_LOCALID");
 }
 
 const char *ranks_library(char *text)
@@ -305,19 +308,15 @@ static const char *missing_since(const struct ranks *ranks, uint64_t before_ns, 
     return text;
 }
 
-static const char *missing(const struct ranks *ranks, char *text, size_t text_bytes)
+/* Rank 0 says what it does for so long; what: "" is nothing. */
+static void tell(const struct ranks *ranks, const char *before, const char *what, uint64_t since_ns)
 {
-    return missing_since(ranks, UINT64_MAX, text, text_bytes);
-}
+    char text[320];
 
-static void tell_waiting(const struct ranks *ranks, uint64_t waited_ns)
-{
-    char who[256], text[320];
-
-    if (!ranks->waiting || !missing(ranks, who, sizeof who)[0])
+    if (!ranks->waiting || ranks->place.rank != 0 || !what[0])
         return;
-    snprintf(text, sizeof text, "waiting for %s, %llu s so far", who,
-             (unsigned long long)(waited_ns / 1000000000));
+    snprintf(text, sizeof text, "%s%.260s, %llu s so far", before, what,
+             (unsigned long long)(since_ns / 1000000000));
     ranks->waiting(ranks->waiting_context, text);
 }
 
@@ -368,18 +367,15 @@ static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns
 static void tell_watching(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
 {
     const uint64_t waited_ns = now_ns - start_ns;
-    char text[80];
 
     if (ranks->watch_start_ns != start_ns) {
         ranks->watch_start_ns = start_ns;
         ranks->watch_tell_ns = tell_ns;
     }
-    if (!ranks->waiting || ranks->place.rank != 0 || waited_ns < ranks->watch_tell_ns)
+    if (waited_ns < ranks->watch_tell_ns)
         return;
     ranks->watch_tell_ns *= 2;
-    snprintf(text, sizeof text, "waiting for other ranks, %llu s so far",
-             (unsigned long long)(waited_ns / 1000000000));
-    ranks->waiting(ranks->waiting_context, text);
+    tell(ranks, "waiting for ", "other ranks", waited_ns);
 }
 
 int ranks_watch(struct ranks *ranks, uint64_t start_ns)
@@ -411,6 +407,7 @@ static int wait_done(struct ranks *ranks)
     const uint64_t start_ns = clock_now_ns();
     uint64_t next_tell_ns = tell_ns;
     bool done = false;
+    char who[256];
 
     for (;;) {
         int code = ranks->ops->test(ranks->state, &done);
@@ -421,7 +418,8 @@ static int wait_done(struct ranks *ranks)
         if (code)
             return code;
         if (waited_ns >= next_tell_ns) {
-            tell_waiting(ranks, waited_ns);
+            tell(ranks, "waiting for ", missing_since(ranks, UINT64_MAX, who, sizeof who),
+                 waited_ns);
             next_tell_ns *= 2;
         }
         ranks_pause(waited_ns);
@@ -457,6 +455,7 @@ int ranks_broadcast(struct ranks *ranks, void *data, uint64_t bytes)
 
 int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t bytes)
 {
+    assert(to < ranks->place.ranks && to != ranks->place.rank);
     int code = ranks->ops->send(ranks->state, to, message, bytes);
 
     return code ? code : wait_done(ranks);
@@ -464,6 +463,7 @@ int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t b
 
 int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t bytes)
 {
+    assert(from < ranks->place.ranks && from != ranks->place.rank);
     int code = ranks->ops->receive(ranks->state, from, message, bytes);
 
     return code ? code : wait_done(ranks);
@@ -474,6 +474,7 @@ int ranks_sum(struct ranks *ranks, double *values, uint32_t count)
     double mine[SUMS_MAX] = {0};
     double *all = memory_array(ranks->place.ranks, sizeof mine);
 
+    assert(count <= SUMS_MAX);
     if (!all)
         return -ENOMEM;
     memcpy(mine, values, count * sizeof *values);
@@ -497,28 +498,18 @@ struct verdict {
     char reason[FAIL_REASON_BYTES / 2];
 };
 
-/* The first rank that failed by itself; others were only aborted. */
-static uint32_t find_culprit(const struct verdict *verdicts, uint32_t ranks)
-{
-    uint32_t first = ranks;
-
-    for (uint32_t i = 0; i < ranks; i++)
-        if (verdicts[i].code && verdicts[i].code != -ECANCELED)
-            return i;
-        else if (verdicts[i].code && first == ranks)
-            first = i;
-    return first;
-}
-
 static int judge_verdicts(const struct verdict *verdicts, uint32_t ranks)
 {
-    const uint32_t culprit = find_culprit(verdicts, ranks);
-    const struct verdict *verdict = &verdicts[culprit];
+    uint32_t culprit = ranks; /* the first that failed by itself; others were only aborted */
     bool alike = true;
 
+    for (uint32_t i = ranks; i-- > 0;)
+        if (verdicts[i].code && (verdicts[i].code != -ECANCELED || culprit == ranks ||
+                                 verdicts[culprit].code == -ECANCELED))
+            culprit = i;
     if (culprit == ranks)
         return fail(EPROTO, "a rank failed without a report: are all ranks of the same build?");
-
+    const struct verdict *verdict = &verdicts[culprit];
     for (uint32_t i = 0; i < ranks; i++)
         alike = alike && verdicts[i].code == verdict->code &&
                 strcmp(verdicts[i].reason, verdict->reason) == 0;
@@ -570,7 +561,7 @@ static int speak_alone(const struct ranks *ranks, int code, const char *own)
 
     if (!code)
         return -ETIMEDOUT;
-    missing(ranks, who, sizeof who);
+    missing_since(ranks, UINT64_MAX, who, sizeof who);
     return fail(-code, "rank %u on %s: %s%s%s%s", ranks->place.rank, ranks->place.host, own,
                 who[0] ? " (unresponsive: " : "", who, who[0] ? ")" : "");
 }
@@ -662,17 +653,6 @@ static int act_task(void *argument)
     return code;
 }
 
-static void tell_doing(const struct ranks *ranks, const char *what, uint64_t since_ns)
-{
-    char text[320];
-
-    if (!ranks->waiting || ranks->place.rank != 0)
-        return;
-    snprintf(text, sizeof text, "%.240s, %llu s so far", what,
-             (unsigned long long)(since_ns / 1000000000));
-    ranks->waiting(ranks->waiting_context, text);
-}
-
 int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), void *context)
 {
     const uint64_t start_ns = clock_now_ns();
@@ -687,7 +667,7 @@ int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), v
         const uint64_t since_ns = clock_now_ns() - start_ns;
         ranks_called_off(ranks); /* the heartbeat */
         if (since_ns >= next_tell_ns) {
-            tell_doing(ranks, what, since_ns);
+            tell(ranks, "", what, since_ns);
             next_tell_ns *= 2;
         }
         ranks_pause(since_ns);
