@@ -5,20 +5,18 @@
 #include "telemetry/devices.h"
 #include "telemetry/plugins.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <string.h>
 
 bool disk_parse_stat(struct text text, struct disk_counters *counters)
 {
-    uint64_t *const fields[] = {
-        &counters->reads,         &counters->reads_merged, &counters->read_sectors,
-        &counters->read_ms,       &counters->writes,       &counters->writes_merged,
-        &counters->write_sectors, &counters->write_ms,     &counters->in_flight,
-        &counters->busy_ms,       &counters->queue_ms,
-    };
+    uint64_t values[11];
 
-    for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (!text_u64(&text, fields[i]))
-            return false;
+    static_assert(sizeof *counters == sizeof values, "in the file's order");
+    if (text_numbers(&text, values, 11) < 11)
+        return false;
+    memcpy(counters, values, sizeof values);
     return true;
 }
 

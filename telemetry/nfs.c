@@ -34,11 +34,8 @@ static bool starts_mount(struct text line, const char *point, bool *wanted)
 static void parse_operation(struct text line, struct nfs_operation *operation)
 {
     uint64_t values[9] = {0};
-    int count = 0;
 
-    while (count < 9 && text_u64(&line, &values[count]))
-        count++;
-    if (count < 8)
+    if (text_numbers(&line, values, 9) < 8)
         return;
     operation->count += values[0];
     operation->transmissions += values[1];
@@ -60,7 +57,6 @@ bool nfs_parse(struct text mountstats, const char *point, struct nfs_counters *c
     while (text_line(&mountstats, &line)) {
         const bool inside = wanted;
         uint64_t values[8] = {0};
-        int count = 0;
         if (starts_mount(line, point, &wanted)) {
             if (wanted)
                 *counters = (struct nfs_counters){0}, found = true;
@@ -69,9 +65,7 @@ bool nfs_parse(struct text mountstats, const char *point, struct nfs_counters *c
         if (!inside || !text_word(&line, &word))
             continue;
         if (text_is(word, "bytes:")) {
-            while (count < 8 && text_u64(&line, &values[count]))
-                count++;
-            if (count < 8)
+            if (text_numbers(&line, values, 8) < 8)
                 continue;
             counters->normal_read_bytes = values[0];
             counters->direct_read_bytes = values[2];
@@ -81,11 +75,9 @@ bool nfs_parse(struct text mountstats, const char *point, struct nfs_counters *c
         } else if (text_is(word, "xprt:") && text_word(&line, &word)) {
             /* udp: port bind sends recvs bad_xid ...; tcp and rdma: port bind connect connect_time
              * idle sends recvs bad_xid ... */
-            const int first = text_is(word, "udp") ? 2 : 5;
-            while (count < 8 && text_u64(&line, &values[count]))
-                count++;
+            const unsigned first = text_is(word, "udp") ? 2 : 5;
             counters->connections++;
-            if (count < first + 3)
+            if (text_numbers(&line, values, 8) < first + 3)
                 continue;
             counters->sends += values[first];
             counters->receives += values[first + 1];

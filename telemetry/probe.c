@@ -70,6 +70,7 @@ struct metric *metric_add(struct metric_list *list, const char *part, const char
 {
     if (memory_room(&list->metrics, list->count, sizeof *list->metrics, "metrics"))
         return NULL;
+    assert(strlen(quantity) < METRIC_QUANTITY_BYTES);
     struct metric *metric = &list->metrics[list->count++];
     *metric =
         (struct metric){.probe = list->probe, .kind = kind, .bits = 64, .scale = scale ? scale : 1};

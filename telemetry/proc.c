@@ -4,6 +4,7 @@
 #include "telemetry/counters.h"
 #include "telemetry/plugins.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,16 +12,14 @@
 
 bool cpu_parse_next(struct text *text, struct text *name, struct cpu_counters *counters)
 {
-    uint64_t *const fields[] = {&counters->user,           &counters->nice,    &counters->system,
-                                &counters->idle,           &counters->io_wait, &counters->interrupt,
-                                &counters->soft_interrupt, &counters->steal};
+    uint64_t values[8];
     struct text line;
 
-    if (!text_line(text, &line) || !text_word(&line, name) || !text_starts(*name, "cpu"))
+    static_assert(offsetof(struct cpu_counters, user_all) == sizeof values, "in the file's order");
+    if (!text_line(text, &line) || !text_word(&line, name) || !text_starts(*name, "cpu") ||
+        text_numbers(&line, values, 8) < 8)
         return false;
-    for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (!text_u64(&line, fields[i]))
-            return false;
+    memcpy(counters, values, sizeof values);
     counters->user_all = counters->user + counters->nice;
     counters->system_all = counters->system + counters->interrupt + counters->soft_interrupt;
     return true;
@@ -294,23 +293,13 @@ bool net_parse_next(struct text *text, struct text *name, struct net_counters *c
 
     while (text_line(text, &line)) {
         uint64_t values[12];
-        unsigned count = 0;
         while (line.at < line.end && (*line.at == ' ' || *line.at == '\t'))
             line.at++;
-        if (!text_until(&line, ':', name))
+        if (!text_until(&line, ':', name) || text_numbers(&line, values, 12) < 12)
             continue;
-        while (count < 12 && text_u64(&line, &values[count]))
-            count++;
-        if (count < 12)
-            continue;
-        *counters = (struct net_counters){.receive_bytes = values[0],
-                                          .receive_packets = values[1],
-                                          .receive_errors = values[2],
-                                          .receive_drops = values[3],
-                                          .transmit_bytes = values[8],
-                                          .transmit_packets = values[9],
-                                          .transmit_errors = values[10],
-                                          .transmit_drops = values[11]};
+        static_assert(sizeof *counters == 8 * sizeof *values, "the first four of each direction");
+        memcpy(&counters->receive_bytes, values, 4 * sizeof *values);
+        memcpy(&counters->transmit_bytes, values + 8, 4 * sizeof *values);
         return true;
     }
     return false;

@@ -129,6 +129,15 @@ bool text_u64(struct text *text, uint64_t *value)
     return true;
 }
 
+unsigned text_numbers(struct text *text, uint64_t *values, unsigned most)
+{
+    unsigned count = 0;
+
+    while (count < most && text_u64(text, &values[count]))
+        count++;
+    return count;
+}
+
 bool text_starts(struct text text, const char *prefix)
 {
     size_t length = strlen(prefix);

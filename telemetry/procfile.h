@@ -53,6 +53,8 @@ bool text_until(struct text *text, char mark, struct text *part); /* consumes th
 
 /* Consume a decimal number; if the next word is not a number, or does not fit, consume nothing. */
 bool text_u64(struct text *text, uint64_t *value);
+/* Consume the numbers that follow, at most these many. Returns how many. */
+unsigned text_numbers(struct text *text, uint64_t *values, unsigned most);
 
 bool text_is(struct text text, const char *string);
 bool text_starts(struct text text, const char *prefix);

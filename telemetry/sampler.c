@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,6 +245,7 @@ int sampler_start(struct sampler *sampler)
 {
     int code = 0;
 
+    assert(!sampler->running);
     sampler->is_stopped = false;
     sampler->running = true;
     sampler->start_ns = clock_now_ns();
