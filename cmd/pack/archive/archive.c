@@ -370,15 +370,13 @@ static int end_key(struct archive_source *source, struct archive_listing *listin
         if (format_settle_label(format_odd_labels_flags(listing->config->odd_labels), sample)) {
             /* The label is refused, for the last reason. */
             struct source_traits *traits = listing->traits;
-            char reason[FAIL_REASON_BYTES];
-            snprintf(reason, sizeof reason, "%s", fail_reason());
             if (!listing->config->skip)
                 code = fail(EBADMSG, "%s: %s: %s; --odd-labels none drops it", source->path,
-                            listing->key, reason);
+                            listing->key, fail_reason());
             else {
                 if (traits->skipped++ == 0)
                     snprintf(traits->first_skipped, sizeof traits->first_skipped, "%.150s: %.300s",
-                             listing->key, reason);
+                             listing->key, fail_reason());
                 for (uint64_t i = listing->first_image; i < source->image_count; i++)
                     source->images[i].is_left_out = true;
             }
