@@ -308,7 +308,7 @@ static const char *missing_since(const struct ranks *ranks, uint64_t before_ns, 
     return text;
 }
 
-/* Rank 0 says what it does for so long; what: "" is nothing. */
+/* Rank 0 says what it has been doing since then; what: "" is nothing. */
 static void tell(const struct ranks *ranks, const char *before, const char *what, uint64_t since_ns)
 {
     char text[320];
