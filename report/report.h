@@ -23,10 +23,6 @@ json_t *report_entries(const struct result *result, const struct summary *summar
 enum { REPORT_HEADLINE_BYTES = 1600 };
 const char *report_headline(const struct result *result, const struct summary *summary, char *text);
 
-/* What --entry-points made, or takes of the memory ("": nothing). text: as above. */
-const char *report_entry_points(const struct result *result, char *text);
-const char *report_hints_memory(const struct result *result, char *text);
-
 /* Print what would be done (result of run_jobs()). */
 void report_plan(FILE *stream, const struct result *result);
 

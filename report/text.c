@@ -347,7 +347,9 @@ static void print_images(const struct text_page *page)
                                                      [FINDING_EMPTY] = "without an image"};
     struct decode_figures sum = {0};
     struct findings findings = {0};
-    char images[WORDS_BYTES], entered[WORDS_BYTES], kinds[512], points[REPORT_HEADLINE_BYTES];
+    const struct result_hints *hints = &page->result->hints;
+    char images[WORDS_BYTES], entered[WORDS_BYTES], kinds[512];
+    char took[WORDS_BYTES], wrote[WORDS_BYTES], kept[WORDS_BYTES];
     const char *name = "Found";
 
     for (uint32_t i = 0; i < page->result->run_count; i++) {
@@ -360,8 +362,21 @@ static void print_images(const struct text_page *page)
                     words_count(sum.entered, entered), images, sum.stale);
     if (decode_figures_describe(&sum, kinds, sizeof kinds))
         print_entry(page, "Images", "of %s decoded: %s", images, kinds);
-    if (page->result->hints.were_made)
-        print_entry(page, "Points", "%s", report_entry_points(page->result, points));
+    if (hints->were_made) {
+        words_count(hints->images, images);
+        words_duration(hints->decode_ns, took);
+        if (hints->path[0])
+            print_entry(page, "Points",
+                        "of %s images noted in the first epoch, in %s of its decode threads; of %s "
+                        "images in %s, written in %s after it",
+                        images, took, words_count(hints->kept_images, kept), hints->path,
+                        words_duration(hints->keep_ns, wrote));
+        else
+            print_entry(page, "Points",
+                        "of %s images noted in the first epoch, in %s of its decode threads; NOT "
+                        "written: %s",
+                        images, took, hints->reason);
+    }
     for (int i = 0; i < FINDING_KINDS; i++) /* the first ones of all runs */
         for (uint32_t k = 0; k < findings.kinds[i].named; k++, name = "")
             print_entry(page, name, "%s: %s", words[i], findings.kinds[i].texts[k]);
@@ -480,37 +495,6 @@ const char *report_headline(const struct result *result, const struct summary *s
                  summary->runs == 1 ? "run" : "runs", result->job->epochs,
                  result->job->epochs == 1 ? "epoch" : "epochs",
                  result->hints.were_made ? ", the first of which made entry points" : "");
-    return text;
-}
-
-const char *report_entry_points(const struct result *result, char *text)
-{
-    const struct result_hints *hints = &result->hints;
-    char images[WORDS_BYTES], took[WORDS_BYTES], wrote[WORDS_BYTES], kept[WORDS_BYTES];
-    const int used =
-        snprintf(text, REPORT_HEADLINE_BYTES,
-                 "of %s images noted in the first epoch, in %s of its decode threads; ",
-                 words_count(hints->images, images), words_duration(hints->decode_ns, took));
-
-    if (hints->path[0])
-        snprintf(text + used, REPORT_HEADLINE_BYTES - (size_t)used,
-                 "of %s images in %s, written in %s after it",
-                 words_count(hints->kept_images, kept), hints->path,
-                 words_duration(hints->keep_ns, wrote));
-    else
-        snprintf(text + used, REPORT_HEADLINE_BYTES - (size_t)used, "NOT written: %s",
-                 hints->reason);
-    return text;
-}
-
-const char *report_hints_memory(const struct result *result, char *text)
-{
-    char bytes[32];
-
-    text[0] = '\0';
-    if (result->hints.memory_bytes)
-        snprintf(text, REPORT_HEADLINE_BYTES, "; %s at most for entry points",
-                 bytes_text(result->hints.memory_bytes, bytes, sizeof bytes));
     return text;
 }
 
@@ -655,7 +639,7 @@ void report_plan(FILE *stream, const struct result *result)
 {
     const struct text_page page = page_of(stream, result, NULL, false);
     char memory[WORDS_BYTES], slots[WORDS_BYTES], needed[WORDS_BYTES], available[WORDS_BYTES];
-    char hints[REPORT_HEADLINE_BYTES];
+    char hints[WORDS_BYTES];
 
     print_title(&page, "dry run, nothing was read");
     fputc('\n', stream);
@@ -666,9 +650,13 @@ void report_plan(FILE *stream, const struct result *result)
     bytes_text(result->memory_available_bytes, available, sizeof available);
     print_entry(&page, "Memory",
                 "%s for records; the shuffle buffers up to %s records; %s in total, of %s "
-                "allowed%s",
+                "allowed%s%s%s",
                 memory, words_count(result->slots, slots), needed, available,
-                report_hints_memory(result, hints));
+                result->hints.memory_bytes ? "; " : "",
+                result->hints.memory_bytes
+                    ? bytes_text(result->hints.memory_bytes, hints, sizeof hints)
+                    : "",
+                result->hints.memory_bytes ? " at most for entry points" : "");
     print_entry(&page, "Plan", "%s%" PRIu64 " run%s of %" PRIu64 " epoch%s",
                 result->job->runs ? "" : "up to ", job_runs_most(result->job),
                 job_runs_most(result->job) == 1 ? "" : "s", result->job->epochs,

@@ -55,7 +55,7 @@ double result_epoch_read_samples_per_s(const struct result_epoch *epoch)
     return epoch->read_ns ? per_second(epoch->read_samples, epoch->read_ns) : NAN;
 }
 
-double result_epoch_steady_samples_per_s(const struct result_epoch *epoch)
+static double result_epoch_steady_samples_per_s(const struct result_epoch *epoch)
 {
     return epoch->steady_ns ? per_second(epoch->steady_samples, epoch->steady_ns) : NAN;
 }

@@ -302,7 +302,6 @@ double result_epoch_paced_samples_per_s(const struct result_epoch *epoch);
 double result_epoch_paced_bytes_per_s(const struct result_epoch *epoch);
 double result_epoch_read_samples_per_s(const struct result_epoch *epoch); /* NAN: unknown */
 /* NAN without a steady state; of a run, if any of its epochs has none. */
-double result_epoch_steady_samples_per_s(const struct result_epoch *epoch);
 double result_run_steady_samples_per_s(const struct result_run *run);
 /* Speed of reading the first quarter of the bytes relative to the rest; NAN: unknown. */
 double result_epoch_head_ratio(const struct result_epoch *epoch);
