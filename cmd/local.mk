@@ -23,7 +23,7 @@ iobench_SOURCES = \
 	cmd/pack/inspect.c cmd/pack/pack.c cmd/pack/verify.c cmd/pack/verify.h \
 	cmd/ramp/ramp.c cmd/ramp/ramp.h cmd/ramp/report.c \
 	cmd/results/compare.c cmd/results/gather.c cmd/json_file.c cmd/json_file.h cmd/results/plot.c \
-	cmd/results/report.c cmd/results/report_data.c cmd/results/report_data.h cmd/results/show.c \
+	cmd/results/report.c cmd/results/show.c \
 	cmd/run/beside.c cmd/run/beside.h cmd/run/beside_report.c cmd/member.h cmd/run/rivals.c cmd/run/rivals.h \
 	cmd/run/run.c \
 	cmd/shuffle/measure.c cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/report.c cmd/shuffle/shuffle.c \

@@ -21,15 +21,7 @@ struct document_kind {
     bool (*draw)(struct svg *svg, const json_t *document);
 };
 
-extern const struct document_kind document_infer, document_checkpoint, document_net;
-
 /* Return the kind of a document, or NULL. */
 const struct document_kind *documents_kind(const json_t *document);
-
-/* Check version and checksum. Returns 0 or a negative errno with a reason. */
-int documents_check(const char *name, const json_t *document);
-
-/* Return the members that the page shows; json_decref() it. */
-json_t *documents_pick(const struct document_kind *kind, const json_t *document);
 
 #endif

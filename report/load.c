@@ -10,26 +10,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 256 << 20, SCHEMA_VERSION = 1 };
+enum { SCHEMA_VERSION = 1 };
+
+int load_check_seal(const char *name, const json_t *document)
+{
+    const double version = load_number(document, "schema_version");
+
+    if (!(version == SCHEMA_VERSION))
+        return fail(EINVAL, "%s: schema version %g, this program reads %d", name, version,
+                    SCHEMA_VERSION);
+    if (seal_is_broken(document))
+        return fail(EBADMSG, "%s: checksum mismatch: changed since iobench wrote it", name);
+    return 0;
+}
 
 int load_check(const char *name, const json_t *document)
 {
     const char *schema = load_text(document, "schema");
     const json_t *jobs = json_object_get(document, "jobs");
-    double version = load_number(document, "schema_version");
 
     if (!schema || strcmp(schema, "iobench-result") != 0)
         return fail(EINVAL, "%s: not an iobench result (written with --json FILE)", name);
-    if (!(version == SCHEMA_VERSION))
-        return fail(EINVAL, "%s: schema version %g, this program reads %d", name, version,
-                    SCHEMA_VERSION);
+    int code = load_check_seal(name, document);
+    if (code)
+        return code;
     if (!json_is_array(jobs) || json_array_size(jobs) == 0)
         return fail(EINVAL, "%s: no jobs", name);
     for (size_t i = 0; i < json_array_size(jobs); i++)
         if (!json_is_object(json_array_get(jobs, i)))
             return fail(EINVAL, "%s: job %zu is not an object", name, i);
-    if (seal_is_broken(document))
-        return fail(EBADMSG, "%s: checksum mismatch: changed since iobench wrote it", name);
     return 0;
 }
 
@@ -43,26 +52,26 @@ json_t *load_any(const char *name, const char *text, size_t bytes)
     return document;
 }
 
-json_t *load_parse(const char *name, const char *text, size_t bytes)
+json_t *load_file(const char *path)
 {
-    json_t *document = load_any(name, text, bytes);
+    char *text = NULL;
+    size_t bytes = 0;
 
-    if (document && load_check(name, document)) {
-        json_decref(document);
+    if (file_load(path, LOAD_BYTES_MAX, &text, &bytes))
         return NULL;
-    }
+    json_t *document = load_any(path, text, bytes);
+    free(text);
     return document;
 }
 
 json_t *load_document(const char *path)
 {
-    char *text = NULL;
-    size_t bytes = 0;
+    json_t *document = load_file(path);
 
-    if (file_load(path, FILE_BYTES_MAX, &text, &bytes))
+    if (document && load_check(path, document)) {
+        json_decref(document);
         return NULL;
-    json_t *document = load_parse(path, text, bytes);
-    free(text);
+    }
     return document;
 }
 

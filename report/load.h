@@ -12,10 +12,12 @@
 /* Is a document a result of this version, unchanged, whose "jobs" is an array of objects? Returns 0
  * or a negative errno with a reason. */
 int load_check(const char *name, const json_t *document);
-/* Load a result; json_decref() it. Returns NULL with a reason. */
+/* Is it of this version, and unchanged? A document that is no result, as that of an inference. */
+int load_check_seal(const char *name, const json_t *document);
+/* Load a result, or any JSON; json_decref() it. Return NULL with a reason. */
+enum { LOAD_BYTES_MAX = 256 << 20 };
 json_t *load_document(const char *path);
-json_t *load_parse(const char *name, const char *text, size_t bytes);
-/* Load any JSON, such as a training run, which has no jobs. */
+json_t *load_file(const char *path);
 json_t *load_any(const char *name, const char *text, size_t bytes);
 /* Fail if both are one result, given twice or copied: its runs would count twice. Returns 0 or
  * -EEXIST with a reason. */

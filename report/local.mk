@@ -8,7 +8,7 @@ libiobench_a_SOURCES += \
 	report/mlperf.c report/mlperf.h \
 	report/svg.c report/svg.h report/chart.c report/chart_draw.c report/chart.h \
 	report/html.c report/html.h report/pictures.c report/pictures.h \
-	report/documents.c report/documents.h report/document_checkpoint.c report/document_infer.c report/document_net.c \
+	report/documents.c report/documents.h \
 	report/ranks.c report/timeline.c report/timeline_csv.c report/timeline_json.c \
 	report/summary.c report/summary.h \
 	report/words.c report/words.h

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 256 << 20, NAME_BYTES = 128, MARKS_BYTES = 512 };
+enum { NAME_BYTES = 128, MARKS_BYTES = 512 };
 
 struct plot_settings {
     char *output, *title;
@@ -103,7 +103,7 @@ static struct timeline *load(const char *path, uint64_t job, struct page *page)
     size_t bytes;
 
     snprintf(page->names[page->files], NAME_BYTES, "%s", file_name(path));
-    if (file_load(path, FILE_BYTES_MAX, &text, &bytes))
+    if (file_load(path, LOAD_BYTES_MAX, &text, &bytes))
         return NULL;
     if (strncmp(text, "time_s,", 7) == 0)
         timeline = report_series_load(path, text);

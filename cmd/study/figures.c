@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RESULT_BYTES_MAX = 256 << 20, COLUMNS = 32 };
+enum { COLUMNS = 32 };
 
 /* The expressions of a study; NULL: none. */
 enum expression { ROWS, ALL, FIRST, SECOND, THIRD, OVER_TIME, EXPRESSIONS };
@@ -106,15 +106,9 @@ static int add_result(const struct study_run *run, const struct expressions *exp
         "if job.place == null then null else \"{job.place.cpu_count} x {job.place.cpu}, "
         "{job.place.memory_bytes / 1073741824} GiB of memory, {job.place.kernel}"
         "{if job.place.file_system == null then \"\" else \", {job.place.file_system}\"}\"";
-    char *text;
-    size_t bytes, i;
-    json_t *member;
-    int code = file_load(run->path, RESULT_BYTES_MAX, &text, &bytes);
+    json_t *document = load_file(run->path), *member;
+    size_t i;
 
-    if (code)
-        return code;
-    json_t *document = load_any(run->path, text, bytes);
-    free(text);
     if (!document)
         return -EINVAL;
     json_t *none = json_null(), *name = json_text(run->name),

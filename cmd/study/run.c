@@ -22,8 +22,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { RESULT_BYTES_MAX = 256 << 20 };
-
 /* Time limit of one command. */
 static const double run_limit_s = 3600;
 
@@ -107,18 +105,6 @@ static void set_reason(struct study_run *run, const char *reason)
     run->reason = strdup(reason);
 }
 
-static json_t *load_result(const struct study_run *run)
-{
-    char *text = NULL;
-    size_t bytes;
-    json_t *document = NULL;
-
-    if (file_exists(run->path) && file_load(run->path, RESULT_BYTES_MAX, &text, &bytes) == 0)
-        document = load_any(run->path, text, bytes);
-    free(text);
-    return document;
-}
-
 /* A ramp and a survey have no mark beside the reason. */
 static const char *degraded_reason(const json_t *part)
 {
@@ -134,7 +120,8 @@ static const char *degraded_reason(const json_t *part)
 /* Read from a result what it read, and why it should not be trusted. */
 static bool read_doubts(struct study_run *run)
 {
-    json_t *document = load_result(run), *parts = json_object_get(document, "jobs");
+    json_t *document = file_exists(run->path) ? load_file(run->path) : NULL;
+    json_t *parts = json_object_get(document, "jobs");
     json_t *ramp = json_object_get(document, "ramp");
     const char *invalid = NULL, *degraded = NULL;
 
@@ -169,14 +156,10 @@ static bool read_doubts(struct study_run *run)
  * commands. */
 static void take_over(struct study_plan *plan)
 {
-    char *path = record_path(plan), *text = NULL, build[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
-    size_t bytes;
-    json_t *document = NULL, *record;
+    char *path = record_path(plan), build[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
+    json_t *document = path && file_exists(path) ? load_file(path) : NULL, *record;
     size_t index, replaced = 0;
 
-    if (path && file_exists(path) && file_load(path, RESULT_BYTES_MAX, &text, &bytes) == 0)
-        document = load_any(path, text, bytes);
-    free(text);
     free(path);
     const bool is_fit =
         document && is_same(load_text(document, "study"), plan->study->name) &&

@@ -29,7 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 256 << 20, SCHEMA_VERSION = 1, POLL_NS = 250000000 };
+enum { SCHEMA_VERSION = 1, POLL_NS = 250000000 };
 
 static const char plan_name[] = "sweep.json", lock_name[] = ".sweep.lock";
 static const char plan_schema[] = "iobench-sweep-plan", failure_schema[] = "iobench-sweep-failure";
@@ -47,19 +47,6 @@ char *sweep_folder_file(const struct sweep *sweep, uint32_t cell, uint32_t round
     return file_format_path("%s/cell-%05u-run-%u.json", sweep->folder.path, cell + 1, round + 1);
 }
 
-static json_t *load(const char *path)
-{
-    json_t *document = NULL;
-    size_t bytes;
-    char *text;
-
-    if (file_load(path, FILE_BYTES_MAX, &text, &bytes))
-        return NULL;
-    document = load_any(path, text, bytes);
-    free(text);
-    return document;
-}
-
 /* Load a measurement; -ENOENT if it is missing or was interrupted. */
 static int load_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
 {
@@ -73,7 +60,7 @@ static int load_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
         free(path);
         return code;
     }
-    json_t *document = load(path);
+    json_t *document = load_file(path);
     const char *schema = load_text(document, "schema"), *reason = load_text(document, "reason");
     figures->is_measured = document;
     if (!document)
@@ -184,7 +171,7 @@ static int open_plan(struct sweep *sweep)
     int code = path ? 0 : -ENOMEM;
 
     if (code == 0 && has_plan) {
-        json_t *document = load(path);
+        json_t *document = load_file(path);
         const char *schema = load_text(document, "schema");
         const char *fingerprint = load_text(document, "fingerprint");
         const char *command = load_text(document, "command");
