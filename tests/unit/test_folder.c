@@ -529,8 +529,15 @@ static void a_stream_is_continued(void **unused)
         assert_int_equal(file_open_stream(name), -ENOENT);
         assert_reason("x: cannot open: ");
     }
+    const int kept = dup(2);
+    assert_int_equal(dup2(file, 2), 2);
+    const int stream = file_open_stream("/dev/stderr");
+    assert_int_equal(dup2(kept, 2), 2);
+    close(kept);
+    assert_int_equal(write(stream, " err", 4), 4);
+    close(stream);
     close(file);
-    assert_text("r", "old one two");
+    assert_text("r", "old one two err");
     assert_true(file_is_stream("/dev/stdout") && file_is_stream("/dev/stderr") &&
                 file_is_stream("/dev/null"));
     assert_false(file_is_stream(folder_path("r")) || file_is_stream(test_folder) ||

@@ -3,7 +3,7 @@
  * figures all differ, equal those of tests/golden/pages. After a wanted change
  *     tests/unit/test_pages ../tests/golden/pages
  * writes them anew; check the difference by hand. */
-#include "tests/unit/unit.h"
+#include "tests/unit/folder.h"
 
 #include "base/json.h"
 #include "base/option.h"
@@ -13,8 +13,13 @@
 #include "cmd/net/report.h"
 #include "cmd/ramp/ramp.h"
 #include "cmd/shuffle/shuffle.h"
+#include "cmd/size/recording.h"
 #include "cmd/sweep/sweep.h"
 #include "cmd/train/report.h"
+#include "cmd/command.h"
+#include "cmd/help/help.h"
+#include "cmd/commands.h"
+#include "cmd/families.h"
 #include "cmd/net/collective.h"
 #include "trainer/graph.h"
 
@@ -1119,9 +1124,95 @@ static void figures_are_read_from_the_rest(void **unused)
     json_decref(none);
 }
 
+/* A second at 10 and one at 30 MB/s: 20 MB/s, the halves 10 MB/s off; 40 reads of 1 MB. */
+static void a_recording_of_two_lines(void **unused)
+{
+    struct size_recording recording;
+
+    (void)unused;
+    folder_put("two", "{\"interval_s\": 1, \"storage_read_bytes_per_s\": 1e7, "
+                      "\"storage_read_count_per_s\": 10}\n"
+                      "{\"interval_s\": 1, \"storage_read_bytes_per_s\": 3e7, "
+                      "\"storage_read_count_per_s\": 30}\n");
+    assert_int_equal(size_recording_load(folder_path("two"), &recording), 0);
+    assert_true(recording.seconds == 2 && recording.read_bytes == 1e6);
+    assert_true(recording.bytes_per_s.value == 2e7 && recording.bytes_per_s.spread == 0.5);
+    assert_true(recording.peak_bytes_per_s == 3e7);
+}
+
+/* ---- options: what each takes, of commands and plug-ins ---- */
+
+static void put_options(FILE *stream, const char *owner, const struct option_spec *row)
+{
+    for (; row && row->name; row++) {
+        fprintf(stream, "%s --%s", owner, row->name);
+        if (row->letter)
+            fprintf(stream, " -%c", row->letter);
+        fprintf(stream, " type %d reach %d", (int)row->type, (int)row->reach);
+        if (row->fallback)
+            fprintf(stream, " default %s", row->fallback);
+        if (row->implied)
+            fprintf(stream, " implied %s", row->implied);
+        if (row->minimum != 0 || row->maximum != 0)
+            fprintf(stream, " from %g to %g", row->minimum, row->maximum);
+        if (row->zero)
+            fprintf(stream, " zero %s", row->zero);
+        if (row->begins)
+            fprintf(stream, " begins %s", row->begins);
+        if (row->alias)
+            fprintf(stream, " once --%s", row->alias);
+        fprintf(stream, "%s%s%s", row->per_second ? " per second" : "",
+                row->percent ? " percent" : "", row->repeats ? " repeats" : "");
+        for (int i = 0; row->choices && row->choices[i]; i++)
+            fprintf(stream, "%s%s", i ? "|" : " ", row->choices[i]);
+        fputc('\n', stream);
+    }
+}
+
+/* Plug-ins differ from build to build: each line that there is must be written in the page. */
+static void what_each_option_takes(void **unused)
+{
+    char *text = calloc(1, PAGE_BYTES), path[512];
+    const char *source = getenv("srcdir");
+    FILE *stream = fmemopen(text, PAGE_BYTES, "w");
+
+    (void)unused;
+    for (int i = 0; command_registry[i]; i++)
+        put_options(stream, command_registry[i]->name, command_registry[i]->options);
+    put_options(stream, "any", common_options);
+    for (const struct family *family = family_table; family->name; family++)
+        for (int i = 0; family->registry[i]; i++) {
+            char owner[64];
+            snprintf(owner, sizeof owner, "%s %s", family->name, family->registry[i]->name);
+            put_options(stream, owner, family->registry[i]->options);
+        }
+    assert_int_equal(fclose(stream), 0);
+    if (renew) {
+        assert_golden("options.txt", text);
+        return;
+    }
+    snprintf(path, sizeof path, "%s/tests/golden/pages/options.txt", source ? source : ".");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char *wanted = content(file);
+    fclose(file);
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        const char *at = wanted;
+        const size_t bytes = strlen(line);
+        while ((at = strstr(at, line)) && !((at == wanted || at[-1] == '\n') && at[bytes] == '\n'))
+            at++;
+        if (!at)
+            fail_msg("%s has no line: %s", path, line);
+    }
+    free(wanted);
+    free(text);
+}
+
 int main(int argument_count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_each_option_takes),
+        cmocka_unit_test_setup_teardown(a_recording_of_two_lines, folder_setup, folder_teardown),
         cmocka_unit_test(all_of_a_checkpoint),
         cmocka_unit_test(all_of_a_poor_checkpoint),
         cmocka_unit_test(all_of_a_fabric),

@@ -45,6 +45,7 @@ static void raw_layouts(void **unused)
     source.channels = 2;
     assert_int_equal(decode(&b, &source, 3), -EBADMSG);
     assert_int_equal(b.decoder.figures.failed, 2);
+    assert_int_equal(b.decoder.figures.raw, 5);
     stop(&a);
     stop(&b);
 }

@@ -146,6 +146,7 @@ static void labels_in_json(void **unused)
     (void)unused;
     assert_int_equal(label_of("tar", "{\"label\": 5, \"cls\": 6}", NULL), 5);
     assert_int_equal(label_of("tar", "{\"label\": \"cat\", \"cls\": 6}", NULL), 6);
+    assert_int_equal(label_of("tar", "{\"label\": \"4\", \"cls\": \"5\"}", NULL), 4);
     assert_int_equal(label_of("tar", "{\"label\": 5}", "8"), 8);
     assert_int_equal(label_of("tar:label=n", "{\"label\": 5, \"n\": 3}", NULL), 3);
     assert_int_equal(label_of("tar", "{\"label\": 5.5}", NULL), -2);

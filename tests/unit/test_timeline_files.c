@@ -31,7 +31,7 @@ static const struct provenance provenance = {.read = 12e6,
                                              .sent = 9,
                                              .excess = -2,
                                              .gradients = 1e15,
-                                             .witness = PROVENANCE_SERVER};
+                                             .witness = PROVENANCE_RECEIVED};
 
 static struct timeline *make(void)
 {

@@ -150,12 +150,26 @@ static void unsupported_forms_are_named(void **unused)
     assert_int_equal(image_kind_of("BMW is a maker of cars", 22), IMAGE_UNKNOWN);
 }
 
+static void a_gif_is_cut_in_its_screen(void **unused)
+{
+    static const char gif[] = "GIF89a\003\0\002\0\0\0";
+    struct image_header header;
+
+    (void)unused;
+    assert_int_equal(image_header_read(gif, 13, &header), 0);
+    assert_int_equal(header.width, 3);
+    assert_int_equal(header.height, 2);
+    assert_int_equal(image_header_read(gif, 12, &header), -EBADMSG);
+    assert_reason("byte 12 of the image: the GIF ends in its header");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_form_is_read_and_counted),
         cmocka_unit_test(a_part_is_cut_short),
         cmocka_unit_test(unsupported_forms_are_named),
+        cmocka_unit_test(a_gif_is_cut_in_its_screen),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
