@@ -223,19 +223,19 @@ static bool draw_fabric(struct svg *svg, const json_t *document)
 /* ---- */
 
 static const char *const infer_keys[] = {
-    "started",    "command",     "place",   "degraded",   "degraded_reason", "notices", "network",
-    "backend",    "side",        "classes", "parameters", "gmacs",           "data",    "dataset",
-    "checkpoint", "batch_sizes", NULL};
+    "schema",  "started", "command", "place",      "degraded",    "degraded_reason",
+    "notices", "network", "backend", "side",       "classes",     "parameters",
+    "gmacs",   "data",    "dataset", "checkpoint", "batch_sizes", NULL};
 
 static const char *const checkpoint_keys[] = {
-    "started",         "command", "place", "valid",    "invalid_reason", "degraded",
-    "degraded_reason", "notices", "model", "settings", "write",          "read",
-    "training",        "writes",  "reads", NULL};
+    "schema",   "started",         "command", "place", "valid",    "invalid_reason",
+    "degraded", "degraded_reason", "notices", "model", "settings", "write",
+    "read",     "training",        "writes",  "reads", NULL};
 
 static const char *const net_keys[] = {
-    "started",  "command",  "place",          "transport", "nodes",
-    "ranks",    "settings", "verified_bytes", "degraded",  "degraded_reason",
-    "messages", "pairs",    "collectives",    "beside",    NULL};
+    "schema", "started",     "command",        "place",    "transport",       "nodes",
+    "ranks",  "settings",    "verified_bytes", "degraded", "degraded_reason", "messages",
+    "pairs",  "collectives", "beside",         NULL};
 
 const struct document_kind *documents_kind(const json_t *document)
 {

@@ -291,9 +291,7 @@ static json_t *data_island(const struct report_data *data)
         const json_t *document = json_object_get(other, "document");
         json_t *object = json_object();
         json_object_set(object, "name", json_object_get(other, "name"));
-        json_t *picked = pick(document, documents_kind(document)->picked);
-        json_object_set(picked, "schema", json_object_get(document, "schema"));
-        json_object_set_new(object, "document", picked);
+        json_object_set_new(object, "document", pick(document, documents_kind(document)->picked));
         json_array_append_new(others_of, object);
     }
     json_object_set_new(island, "others", others_of);

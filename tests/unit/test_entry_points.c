@@ -53,6 +53,9 @@ static void entry_points_change_no_pixel(void **unused)
         }
         drop(&source);
     }
+    const struct decode_source none = {.bytes = "\xff\xd8\xff\xd9", .length = 4};
+    uint8_t no_hint[DECODE_HINT_MAX];
+    assert_int_equal(decoder_make_hint(&with.decoder, &none, no_hint), 0);
     const uint64_t entered = with.decoder.figures.entered, stale = with.decoder.figures.stale;
     print_message("%llu entered, %llu stale\n", (unsigned long long)entered,
                   (unsigned long long)stale);
