@@ -202,6 +202,12 @@ static void one_two_and_five_runs(void **unused)
     char *text = table_of(&made, one, 1);
     assert_says(text, " Median 250 one run 477 500 40.0%\n");
     free(text);
+    made.runs[0].decode = (struct decode_figures){.images = 1200, .grayscale = 3, .failed = 1};
+    printed_begin();
+    report_text(stdout, &made.result, &made.summary, false);
+    text = printed_end();
+    assert_says(text, " Images of 1,200 decoded: 3 grayscale, 1 could not be decoded\n");
+    free(text);
     option_release(job_options, &made.job);
     text = table_of(&made, two, 2);
     assert_says(text, " Median 375 250 .. 500 715 750 40.0%\n");

@@ -233,6 +233,29 @@ static void some_rank_is_always_slowest(void **unused)
     }
 }
 
+/* What was left in memory is known if it is of each run: then the most. */
+static void one_unverified_run_hides_the_residue(void **unused)
+{
+    struct job job = {0};
+    struct result_epoch epochs[2] = {{.samples = 1, .wall_ns = SECOND},
+                                     {.samples = 1, .wall_ns = SECOND}};
+    struct result_run runs[2] = {{.epoch_count = 1, .epochs_run = 1, .epochs = &epochs[0]},
+                                 {.epoch_count = 1, .epochs_run = 1, .epochs = &epochs[1]}};
+    struct result result = {.job = &job, .valid = true, .threads = 1, .run_count = 2, .runs = runs};
+    struct summary summary;
+
+    (void)unused;
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    runs[0].cold.residue_percent = 0.5;
+    runs[1].cold.residue_percent = 0.25;
+    assert_int_equal(summary_make(&result, &summary), 0);
+    assert_true(summary.residue_known && summary.residue_percent == 0.5);
+    runs[1].cold.pages = RESIDENCY_UNVERIFIED;
+    assert_int_equal(summary_make(&result, &summary), 0);
+    assert_false(summary.residue_known);
+    option_release(job_options, &job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +264,7 @@ int main(void)
         cmocka_unit_test(decoding_without_a_cpu_is_told),
         cmocka_unit_test(doubts_have_their_limits),
         cmocka_unit_test(some_rank_is_always_slowest),
+        cmocka_unit_test(one_unverified_run_hides_the_residue),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
