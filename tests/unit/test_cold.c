@@ -452,6 +452,9 @@ static void many_files_are_added_up(void **unused)
     } while (attempt_again(&attempt, total.resident_bytes != COUNT * 4 * PAGE));
     assert_true(total.state == RESIDENCY_WARM && total.file_count == COUNT);
     assert_int_equal(total.resident_bytes, COUNT * 4 * PAGE);
+    assert_int_equal(total.total_bytes, COUNT * 4 * PAGE); /* dirty or not */
+    assert_int_equal(total.data_bytes, COUNT * 4 * PAGE);
+    assert_int_equal(total.methods, look(paths[0]).method);
     assert_int_equal(total.warm_count, COUNT);
     assert_int_equal(evict_files(paths, COUNT, true, 0, NULL, &figures), 0);
     assert_int_equal(figures.file_count, COUNT);
