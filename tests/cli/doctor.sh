@@ -101,6 +101,14 @@ fault proc/self/mountinfo "36 25 0:44 / /mnt/set rw - nfs4 nas:/x rw,proto=tcp" 
     "modprobe rpcrdma" "proto=rdma,port=20049"
 fault sys/class/net/ib0/device/vendor 0x15b3 ok eth1 # without type, mtu and state: no interface
 
+# The second of two ports.
+machine
+cp -r $ib sys/class/infiniband/mlx5_1
+put sys/class/infiniband/mlx5_1/ports/1/state "1: DOWN"
+expect 0 env COLUMNS=80 "$IOBENCH" doctor --fabric --proc-root proc --sysfs-root sys
+printf '%s\n' "$out" | grep -q '^  ok *mlx5_0/1 link' || die "the first of two ports is not ok"
+printf '%s\n' "$out" | grep -q '^  no *mlx5_1/1 link' || die "the second of two ports is not down"
+
 # InfiniBand: a link without a subnet manager; IPoIB with small packets.
 machine
 put $ib/ports/1/link_layer InfiniBand
