@@ -155,7 +155,8 @@ static void damaged_contents(void **unused)
     assert_int_equal(store_open(shard->path, STORE_READ, &file), 0);
     assert_int_equal(store_read_at(file, record, extent->bytes, extent->offset), extent->bytes);
     store_close(file, false);
-    assert_int_equal(format_parse(&choice, shard, record, extent->bytes, 0, NULL, &sample), 0);
+    if (format_parse(&choice, shard, record, extent->bytes, 0, NULL, &sample))
+        sample.label = -2;
     uint8_t *head =
         record + ((const uint8_t *)sample.image - record) - 12 - (sample.channels == 3 ? 3 : 1);
     for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++) {
@@ -304,6 +305,7 @@ static void columns_by_name(void **unused)
     refuses(GOLDEN "/mds/columns", "mds:image=none", -ENOTSUP, "no column none");
 }
 
+/* -2: the sample is refused, with a reason. */
 static int64_t last_label_of(const char *path)
 {
     int code;
@@ -320,7 +322,8 @@ static int64_t last_label_of(const char *path)
     assert_int_equal(store_open(shard->path, STORE_READ, &file), 0);
     assert_int_equal(store_read_at(file, record, extent->bytes, extent->offset), extent->bytes);
     store_close(file, false);
-    assert_int_equal(format_parse(&choice, shard, record, extent->bytes, 0, NULL, &sample), 0);
+    if (format_parse(&choice, shard, record, extent->bytes, 0, NULL, &sample))
+        sample.label = -2;
     plugin_release(&choice);
     catalog_destroy(catalog);
     return sample.label;
@@ -370,6 +373,25 @@ static void a_number_is_the_label_before_a_text(void **unused)
     free(path);
 }
 
+static void a_text_alone_is_the_label(void **unused)
+{
+    char *path = file_join(GOLDEN "/mds/columns", "shard.00000.mds"), *bytes;
+    size_t count;
+
+    (void)unused;
+    assert_int_equal(file_load(path, 1 << 20, &bytes, &count), 0);
+    char *caption = memmem(bytes, count, "\"caption\"", 9), *y = memmem(bytes, count, "\"y\"", 3);
+    assert_true(caption && y);
+    memcpy(caption, "\"class\"  ", 9);
+    y[1] = 'q';
+    copy("columns/index.json", "index.json", SIZE_MAX);
+    folder_write("shard.00000.mds", bytes, count);
+    assert_int_equal(last_label_of(test_folder), -2);
+    assert_reason("is not a class number");
+    free(bytes);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +403,7 @@ int main(void)
         cmocka_unit_test(columns_by_name),
         cmocka_unit_test(usual_names_of_labels),
         cmocka_unit_test(a_number_is_the_label_before_a_text),
+        cmocka_unit_test(a_text_alone_is_the_label),
     };
 
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

@@ -584,6 +584,8 @@ static void flipped_bits_do_no_harm(void **unused)
 
 /* ---- writing ---- */
 
+#define TEN(text) text text text text text text text text text text
+
 static void what_is_written_is_read(void **unused)
 {
     static char long_name[600];
@@ -591,14 +593,27 @@ static void what_is_written_is_read(void **unused)
         const char *name, *back; /* NULL: its number */
         int32_t label;
     } rows[] = {
-        {"n01/a.JPEG", "n01/a.jpg", 0},   {"n01/a.JPEG", "n01/a_1.jpg", 999},
-        {NULL, "00000002.jpg", -1},       {"/etc/b", "etc/b.jpg", 1},
-        {"__x__.jpg", "00000004.jpg", 2}, {".jpg", "jpg.jpg", 3},
-        {"a/.jpg", "00000006.jpg", 4},    {long_name, NULL, 5},
-        {"d.d/e.f.g", "d.d/e.jpg", 6},    {"d.d/e.h", "d.d/e_9.jpg", 0},
-        {"d.d/e.i", "d.d/e_10.jpg", 0},   {"n01/a.png", "n01/a_11.jpg", 0},
-        {"n01/a_1", "n01/a_1_12.jpg", 0}, {"n/../../m", "00000013.jpg", 0},
+        {"n01/a.JPEG", "n01/a.jpg", 0},
+        {"n01/a.JPEG", "n01/a_1.jpg", 999},
+        {NULL, "00000002.jpg", -1},
+        {"/etc/b", "etc/b.jpg", 1},
+        {"__x__.jpg", "00000004.jpg", 2},
+        {".jpg", "jpg.jpg", 3},
+        {"a/.jpg", "00000006.jpg", 4},
+        {long_name, NULL, 5},
+        {"d.d/e.f.g", "d.d/e.jpg", 6},
+        {"d.d/e.h", "d.d/e_9.jpg", 0},
+        {"d.d/e.i", "d.d/e_10.jpg", 0},
+        {"n01/a.png", "n01/a_11.jpg", 0},
+        {"n01/a_1", "n01/a_1_12.jpg", 0},
+        {"n/../../m", "00000013.jpg", 0},
         {"n/..m", "00000014.jpg", 0},
+        /* split at its second slash: of the first the rest is too long */
+        {"d/" TEN("e") TEN("e") TEN("e") TEN("e") "/" TEN("f") TEN("f") TEN("f") TEN("f") TEN("f")
+             TEN("f") TEN("f"),
+         "d/" TEN("e") TEN("e") TEN("e") TEN("e") "/" TEN("f") TEN("f") TEN("f") TEN("f") TEN("f")
+             TEN("f") TEN("f") ".jpg",
+         7},
     };
     enum { COUNT = sizeof rows / sizeof rows[0] };
     struct format_writer writer;
