@@ -89,12 +89,7 @@ int shared_agree(struct checkpoint_shared *shared, int code, uint32_t *number)
     code = ranks_meet(shared->ranks, code, NULL);
     if (code || shared->ranks->place.ranks == 1)
         return code;
-    uint32_t *all = memory_array(shared->ranks->place.ranks, sizeof *all);
-    code = all ? ranks_gather(shared->ranks, number, sizeof *number, all) : -ENOMEM;
-    if (code == 0)
-        *number = all[0];
-    free(all);
-    return code;
+    return ranks_broadcast(shared->ranks, number, sizeof *number);
 }
 
 /* What a process reports about each of its ranks after a checkpoint. */

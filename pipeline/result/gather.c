@@ -310,7 +310,9 @@ struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch 
     struct result_rank *all = memory_array(ranks->place.ranks, sizeof *all);
 
     mine.total = *epoch;
-    int code = all ? ranks_gather(ranks, &mine, sizeof mine, all) : -ENOMEM;
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, &mine, sizeof mine, all);
     for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
         code = check_rank(ranks, &all[i], sound_epoch(&all[i].total));
     if (code == 0)
