@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A job of `iobench run` in a process of its own (cmd/members.h). */
-#ifndef IOBENCH_CMD_RUN_MEMBER_H
-#define IOBENCH_CMD_RUN_MEMBER_H
+#ifndef IOBENCH_CMD_MEMBER_H
+#define IOBENCH_CMD_MEMBER_H
 
 #include "cmd/members.h"
 

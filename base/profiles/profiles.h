@@ -4,8 +4,8 @@
  * with its source. A profile is an ini file; those below base/profiles/ are part of the program,
  * and users add their own. It knows no figure by name. Any thread.
  */
-#ifndef IOBENCH_PROFILES_PROFILES_H
-#define IOBENCH_PROFILES_PROFILES_H
+#ifndef IOBENCH_BASE_PROFILES_PROFILES_H
+#define IOBENCH_BASE_PROFILES_PROFILES_H
 
 #include "base/ini.h"
 

@@ -6,8 +6,8 @@
  * The ranks of the model are divided among the processes of the job (mpirun, srun); a process has a
  * thread for each of its ranks. The first process alone makes, completes and removes checkpoints.
  */
-#ifndef IOBENCH_CHECKPOINT_JOB_H
-#define IOBENCH_CHECKPOINT_JOB_H
+#ifndef IOBENCH_CMD_CHECKPOINT_JOB_H
+#define IOBENCH_CMD_CHECKPOINT_JOB_H
 
 #include "cmd/checkpoint/save.h"
 #include "pipeline/result/result.h"

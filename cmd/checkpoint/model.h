@@ -9,8 +9,8 @@
  * rank writes its share of the optimizer. Ranks are numbered tensor first, then pipeline, then
  * data.
  */
-#ifndef IOBENCH_CHECKPOINT_MODEL_H
-#define IOBENCH_CHECKPOINT_MODEL_H
+#ifndef IOBENCH_CMD_CHECKPOINT_MODEL_H
+#define IOBENCH_CMD_CHECKPOINT_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>

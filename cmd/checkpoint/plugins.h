@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The writers. Only for cmd/checkpoint/registry.c. */
-#ifndef IOBENCH_CHECKPOINT_PLUGINS_H
-#define IOBENCH_CHECKPOINT_PLUGINS_H
+#ifndef IOBENCH_CMD_CHECKPOINT_PLUGINS_H
+#define IOBENCH_CMD_CHECKPOINT_PLUGINS_H
 
 #include "cmd/checkpoint/writer.h"
 

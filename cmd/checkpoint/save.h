@@ -3,8 +3,8 @@
  * save: writes the files of this process's ranks of a checkpoint, a thread per rank, all from one
  * start. A rank writes one file at a time, with several chunks in flight, and syncs it.
  */
-#ifndef IOBENCH_CHECKPOINT_SAVE_H
-#define IOBENCH_CHECKPOINT_SAVE_H
+#ifndef IOBENCH_CMD_CHECKPOINT_SAVE_H
+#define IOBENCH_CMD_CHECKPOINT_SAVE_H
 
 #include "base/atomic.h"
 #include "cmd/checkpoint/snapshot.h"

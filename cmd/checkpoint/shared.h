@@ -2,8 +2,8 @@
  *
  * shared: what the phases of a checkpoint job share. Private to cmd/checkpoint/; main thread.
  */
-#ifndef IOBENCH_CHECKPOINT_SHARED_H
-#define IOBENCH_CHECKPOINT_SHARED_H
+#ifndef IOBENCH_CMD_CHECKPOINT_SHARED_H
+#define IOBENCH_CMD_CHECKPOINT_SHARED_H
 
 #include "cmd/checkpoint/job.h"
 #include "ranks/ranks.h"

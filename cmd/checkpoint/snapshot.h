@@ -12,8 +12,8 @@
  * Main thread, one process of a job unless stated otherwise. Returns 0 or a negative errno with a
  * reason.
  */
-#ifndef IOBENCH_CHECKPOINT_SNAPSHOT_H
-#define IOBENCH_CHECKPOINT_SNAPSHOT_H
+#ifndef IOBENCH_CMD_CHECKPOINT_SNAPSHOT_H
+#define IOBENCH_CMD_CHECKPOINT_SNAPSHOT_H
 
 #include "base/folder.h"
 #include "base/lock.h"

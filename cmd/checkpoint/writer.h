@@ -6,8 +6,8 @@
  * returns its index. One thread per writer: the one that opened it. Only writer.c calls through the
  * ops; it continues short writes, takes times and counts.
  */
-#ifndef IOBENCH_CHECKPOINT_WRITER_H
-#define IOBENCH_CHECKPOINT_WRITER_H
+#ifndef IOBENCH_CMD_CHECKPOINT_WRITER_H
+#define IOBENCH_CMD_CHECKPOINT_WRITER_H
 
 #include "base/histogram.h"
 #include "base/plugin.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * help: usage texts generated from the option tables. */
-#ifndef IOBENCH_CMD_HELP_H
-#define IOBENCH_CMD_HELP_H
+#ifndef IOBENCH_CMD_HELP_HELP_H
+#define IOBENCH_CMD_HELP_HELP_H
 
 #include "cmd/command.h"
 

@@ -3,8 +3,8 @@
  * collective: one collective operation over all ranks, by the transport's own means or, where it
  * has none, by rings of messages. Main thread only.
  */
-#ifndef IOBENCH_FABRIC_COLLECTIVE_H
-#define IOBENCH_FABRIC_COLLECTIVE_H
+#ifndef IOBENCH_CMD_NET_COLLECTIVE_H
+#define IOBENCH_CMD_NET_COLLECTIVE_H
 
 #include "cmd/net/transport.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The options of the transports between GPUs: parsed by the program, used by the modules. */
-#ifndef IOBENCH_FABRIC_GPU_SETTINGS_H
-#define IOBENCH_FABRIC_GPU_SETTINGS_H
+#ifndef IOBENCH_CMD_NET_GPU_SETTINGS_H
+#define IOBENCH_CMD_NET_GPU_SETTINGS_H
 
 #include "base/option.h"
 

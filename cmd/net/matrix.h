@@ -14,8 +14,8 @@
  *
  * Pure. Any thread.
  */
-#ifndef IOBENCH_FABRIC_MATRIX_H
-#define IOBENCH_FABRIC_MATRIX_H
+#ifndef IOBENCH_CMD_NET_MATRIX_H
+#define IOBENCH_CMD_NET_MATRIX_H
 
 #include <stdbool.h>
 #include <stdint.h>

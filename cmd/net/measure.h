@@ -4,8 +4,8 @@
  * operations fill a repeat. Between the repeats, off the clock, the data are written anew and what
  * arrived is verified. Main thread only.
  */
-#ifndef IOBENCH_FABRIC_MEASURE_H
-#define IOBENCH_FABRIC_MEASURE_H
+#ifndef IOBENCH_CMD_NET_MEASURE_H
+#define IOBENCH_CMD_NET_MEASURE_H
 
 #include "base/stats.h"
 #include "cmd/net/transport.h"

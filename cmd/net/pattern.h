@@ -3,8 +3,8 @@
  * pattern: data whose place, sender and time can be recognised, so that a lost, swapped, stale or
  * changed word is found. Off the clock. Any thread.
  */
-#ifndef IOBENCH_FABRIC_PATTERN_H
-#define IOBENCH_FABRIC_PATTERN_H
+#ifndef IOBENCH_CMD_NET_PATTERN_H
+#define IOBENCH_CMD_NET_PATTERN_H
 
 #include "cmd/net/transport.h"
 

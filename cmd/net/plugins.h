@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Members of the transport family, for its registry only. */
-#ifndef IOBENCH_FABRIC_PLUGINS_H
-#define IOBENCH_FABRIC_PLUGINS_H
+#ifndef IOBENCH_CMD_NET_PLUGINS_H
+#define IOBENCH_CMD_NET_PLUGINS_H
 
 #include "cmd/net/transport.h"
 

@@ -5,8 +5,8 @@
  * each bucket is added up over the ranks while the next one is computed. The step ends with the
  * later of computing and the last bucket. Nothing is computed: the time passes. Main thread only.
  */
-#ifndef IOBENCH_FABRIC_RHYTHM_H
-#define IOBENCH_FABRIC_RHYTHM_H
+#ifndef IOBENCH_CMD_NET_RHYTHM_H
+#define IOBENCH_CMD_NET_RHYTHM_H
 
 #include "cmd/net/transport.h"
 

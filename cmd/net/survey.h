@@ -3,8 +3,8 @@
  * survey: what `iobench net` measures: messages between two ranks by size, all pairs, collectives
  * by size. All ranks call; rank 0 gets everything. Main thread only.
  */
-#ifndef IOBENCH_FABRIC_SURVEY_H
-#define IOBENCH_FABRIC_SURVEY_H
+#ifndef IOBENCH_CMD_NET_SURVEY_H
+#define IOBENCH_CMD_NET_SURVEY_H
 
 #include "cmd/net/matrix.h"
 #include "cmd/net/measure.h"

@@ -4,8 +4,8 @@
  * message is divided evenly; a connection has a flow of segments in each direction. An engine moves
  * the segments: by io_uring, or by plain calls where that is refused. Main thread only.
  */
-#ifndef IOBENCH_FABRIC_TCP_H
-#define IOBENCH_FABRIC_TCP_H
+#ifndef IOBENCH_CMD_NET_TCP_H
+#define IOBENCH_CMD_NET_TCP_H
 
 #include "cmd/net/transport.h"
 

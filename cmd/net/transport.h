@@ -9,8 +9,8 @@
  * transports need no further agreement. Messages of a pair arrive in the order they were sent.
  * Nothing blocks: send, receive, and poll until all is done. Main thread only.
  */
-#ifndef IOBENCH_FABRIC_TRANSPORT_H
-#define IOBENCH_FABRIC_TRANSPORT_H
+#ifndef IOBENCH_CMD_NET_TRANSPORT_H
+#define IOBENCH_CMD_NET_TRANSPORT_H
 
 #include "base/module.h"
 #include "base/plugin.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The options of the verbs transport: parsed by the program, used by the module. */
-#ifndef IOBENCH_FABRIC_VERBS_SETTINGS_H
-#define IOBENCH_FABRIC_VERBS_SETTINGS_H
+#ifndef IOBENCH_CMD_NET_VERBS_SETTINGS_H
+#define IOBENCH_CMD_NET_VERBS_SETTINGS_H
 
 #include <stdint.h>
 

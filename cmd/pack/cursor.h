@@ -3,8 +3,8 @@
  * cursor: reads one record at a time, off the clock, for pack, verify and inspect. Any order works,
  * but seeking back in a compressed shard inflates it again. One cursor per thread.
  */
-#ifndef IOBENCH_PACK_CURSOR_H
-#define IOBENCH_PACK_CURSOR_H
+#ifndef IOBENCH_CMD_PACK_CURSOR_H
+#define IOBENCH_CMD_PACK_CURSOR_H
 
 #include "dataset/catalog.h"
 

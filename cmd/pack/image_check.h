@@ -3,8 +3,8 @@
  * image_check: checks encoded images and turns raw pixels into JPEGs, for pack, verify and inspect;
  * the decoders on the clock are in decode/. Stateless; any thread. Parsed as hostile.
  */
-#ifndef IOBENCH_PACK_IMAGE_CHECK_H
-#define IOBENCH_PACK_IMAGE_CHECK_H
+#ifndef IOBENCH_CMD_PACK_IMAGE_CHECK_H
+#define IOBENCH_CMD_PACK_IMAGE_CHECK_H
 
 #include "base/image_header.h"
 #include "base/sample.h"

@@ -2,8 +2,8 @@
  *
  * labels: the label of every record of a data set, off the clock. Main thread.
  */
-#ifndef IOBENCH_PACK_LABELS_H
-#define IOBENCH_PACK_LABELS_H
+#ifndef IOBENCH_CMD_PACK_LABELS_H
+#define IOBENCH_CMD_PACK_LABELS_H
 
 #include "base/plugin.h"
 #include "dataset/catalog.h"

@@ -7,8 +7,8 @@
  * independently, several at once, and the same request completes an interrupted set: finished
  * shards stay (cmd/pack/target.h).
  */
-#ifndef IOBENCH_PACK_PACK_H
-#define IOBENCH_PACK_PACK_H
+#ifndef IOBENCH_CMD_PACK_PACKING_H
+#define IOBENCH_CMD_PACK_PACKING_H
 
 #include "base/option.h"
 

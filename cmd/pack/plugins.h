@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The members of the source family, for cmd/pack/registry.c alone. */
-#ifndef IOBENCH_PACK_PLUGINS_H
-#define IOBENCH_PACK_PLUGINS_H
+#ifndef IOBENCH_CMD_PACK_PLUGINS_H
+#define IOBENCH_CMD_PACK_PLUGINS_H
 
 #include "cmd/pack/source.h"
 

@@ -3,8 +3,8 @@
  * recoder: makes images cheaper to decode, for `pack --side` and `--raw`: smaller, and JPEGs or
  * bare pixels (PPM). One thread. Private to pack.
  */
-#ifndef IOBENCH_PACK_RECODER_H
-#define IOBENCH_PACK_RECODER_H
+#ifndef IOBENCH_CMD_PACK_RECODER_H
+#define IOBENCH_CMD_PACK_RECODER_H
 
 #include "base/sample.h"
 #include "decode/decoder.h"

@@ -7,8 +7,8 @@
  * open() and close() on one thread; read() on many at once, each with its own cursor, unless the
  * source is in_order: then one thread and ascending numbers. close() frees everything.
  */
-#ifndef IOBENCH_PACK_SOURCE_H
-#define IOBENCH_PACK_SOURCE_H
+#ifndef IOBENCH_CMD_PACK_SOURCE_H
+#define IOBENCH_CMD_PACK_SOURCE_H
 
 #include "base/module.h"
 #include "base/plugin.h"

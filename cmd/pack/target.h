@@ -10,8 +10,8 @@
  * Nothing is replaced: a folder with other files is refused. Private to pack; one thread at a time.
  * Returns 0 or a negative errno with a reason.
  */
-#ifndef IOBENCH_PACK_TARGET_H
-#define IOBENCH_PACK_TARGET_H
+#ifndef IOBENCH_CMD_PACK_TARGET_H
+#define IOBENCH_CMD_PACK_TARGET_H
 
 #include "base/folder.h"
 #include "base/lock.h"

@@ -4,8 +4,8 @@
  * or the whole of its image. Continues past faults and reports each, in file order, to an observer.
  * Prints nothing.
  */
-#ifndef IOBENCH_PACK_VERIFY_H
-#define IOBENCH_PACK_VERIFY_H
+#ifndef IOBENCH_CMD_PACK_VERIFY_H
+#define IOBENCH_CMD_PACK_VERIFY_H
 
 #include "base/image_header.h"
 #include "base/option.h"

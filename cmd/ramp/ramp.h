@@ -2,8 +2,8 @@
  *
  * ramp: what `iobench ramp` measured, and how it is shown. Main thread.
  */
-#ifndef IOBENCH_CMD_RAMP_H
-#define IOBENCH_CMD_RAMP_H
+#ifndef IOBENCH_CMD_RAMP_RAMP_H
+#define IOBENCH_CMD_RAMP_RAMP_H
 
 #include "cmd/line.h"
 #include "cmd/ramp/search.h"

@@ -4,8 +4,8 @@
  * each beside the other, make one run a round; this process tells them when, so that no more than
  * one stage is at work at a time, and the two of a pair start together. Main thread only.
  */
-#ifndef IOBENCH_CMD_BESIDE_H
-#define IOBENCH_CMD_BESIDE_H
+#ifndef IOBENCH_CMD_RUN_BESIDE_H
+#define IOBENCH_CMD_RUN_BESIDE_H
 
 #include "cmd/members.h"
 

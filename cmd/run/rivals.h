@@ -3,8 +3,8 @@
  * rivals: jobs measured in one session and compared with the first: A, and B with the options of
  * --against added to A's. Pure except for allocations; main thread.
  */
-#ifndef IOBENCH_CMD_RIVALS_H
-#define IOBENCH_CMD_RIVALS_H
+#ifndef IOBENCH_CMD_RUN_RIVALS_H
+#define IOBENCH_CMD_RUN_RIVALS_H
 
 #include "pipeline/settings/job.h"
 

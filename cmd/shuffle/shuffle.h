@@ -4,8 +4,8 @@
  * throughput (cmd/shuffle/measure.c), tables and files (cmd/shuffle/report.c), charts
  * (cmd/shuffle/plot.h). Main thread.
  */
-#ifndef IOBENCH_CMD_SHUFFLE_H
-#define IOBENCH_CMD_SHUFFLE_H
+#ifndef IOBENCH_CMD_SHUFFLE_SHUFFLE_H
+#define IOBENCH_CMD_SHUFFLE_SHUFFLE_H
 
 #include "base/fail.h"
 #include "base/stats.h"

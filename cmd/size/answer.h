@@ -3,8 +3,8 @@
  * answer: what a buyer asks of a cluster: will it do, what limits it, what comes next, what would
  * more of each part bring, and how sure is that. Pure; any thread.
  */
-#ifndef IOBENCH_SIZING_ANSWER_H
-#define IOBENCH_SIZING_ANSWER_H
+#ifndef IOBENCH_CMD_SIZE_ANSWER_H
+#define IOBENCH_CMD_SIZE_ANSWER_H
 
 #include "base/stats.h"
 #include "cmd/size/simulation.h"

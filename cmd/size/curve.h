@@ -5,8 +5,8 @@
  * flight than measured get proportionally less, more get no more; smaller reads come at the rate of
  * reads of the smallest size, larger ones at the bytes/s of the largest. Pure; any thread.
  */
-#ifndef IOBENCH_SIZING_CURVE_H
-#define IOBENCH_SIZING_CURVE_H
+#ifndef IOBENCH_CMD_SIZE_CURVE_H
+#define IOBENCH_CMD_SIZE_CURVE_H
 
 #include "base/profiles/profiles.h"
 

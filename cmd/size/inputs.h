@@ -3,8 +3,8 @@
  * inputs: the figures of a training cluster that the model needs, by section and key of profiles.
  * A profile may hold any of them; later ones override earlier ones. Pure; any thread.
  */
-#ifndef IOBENCH_SIZING_INPUTS_H
-#define IOBENCH_SIZING_INPUTS_H
+#ifndef IOBENCH_CMD_SIZE_INPUTS_H
+#define IOBENCH_CMD_SIZE_INPUTS_H
 
 #include "base/random.h"
 #include "cmd/size/curve.h"

@@ -3,8 +3,8 @@
  * rates: the closed formula: how many samples/s each part of a cluster allows, as if nothing else
  * limited it. It knows no queues; cmd/size/simulation.h does. Pure; any thread.
  */
-#ifndef IOBENCH_SIZING_RATES_H
-#define IOBENCH_SIZING_RATES_H
+#ifndef IOBENCH_CMD_SIZE_RATES_H
+#define IOBENCH_CMD_SIZE_RATES_H
 
 #include "cmd/size/inputs.h"
 

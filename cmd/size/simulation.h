@@ -6,8 +6,8 @@
  * pieces, and each piece waits for what comes before it: the reads of its node, memory, decode
  * threads, a free batch, the step, the other nodes. Pure; any thread.
  */
-#ifndef IOBENCH_SIZING_SIMULATION_H
-#define IOBENCH_SIZING_SIMULATION_H
+#ifndef IOBENCH_CMD_SIZE_SIMULATION_H
+#define IOBENCH_CMD_SIZE_SIMULATION_H
 
 #include "cmd/size/rates.h"
 

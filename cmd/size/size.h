@@ -3,8 +3,8 @@
  * size: what `iobench size` was asked, and its page for a simulated cluster (cmd/size/cluster.c).
  * Main thread.
  */
-#ifndef IOBENCH_CMD_SIZE_H
-#define IOBENCH_CMD_SIZE_H
+#ifndef IOBENCH_CMD_SIZE_SIZE_H
+#define IOBENCH_CMD_SIZE_SIZE_H
 
 #include "cmd/command.h"
 

@@ -6,8 +6,8 @@
  * study_run.c carries out, study_figures.c computes the figures (cmd/study/evaluate.h),
  * study_picture.c draws, study_page.c writes the page. Main thread only.
  */
-#ifndef IOBENCH_CMD_STUDY_H
-#define IOBENCH_CMD_STUDY_H
+#ifndef IOBENCH_CMD_STUDY_STUDY_H
+#define IOBENCH_CMD_STUDY_STUDY_H
 
 #include "base/ini.h"
 

@@ -4,8 +4,8 @@
  * measurements (cmd/sweep/folder.c), tables and files (cmd/sweep/report.c).
  * Main thread.
  */
-#ifndef IOBENCH_CMD_SWEEP_H
-#define IOBENCH_CMD_SWEEP_H
+#ifndef IOBENCH_CMD_SWEEP_SWEEP_H
+#define IOBENCH_CMD_SWEEP_SWEEP_H
 
 #include "base/lock.h"
 #include "cmd/command.h"

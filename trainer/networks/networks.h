@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The networks, for trainer/networks/registry.c only, and the parts they share. */
-#ifndef IOBENCH_TRAINER_NETWORKS_H
-#define IOBENCH_TRAINER_NETWORKS_H
+#ifndef IOBENCH_TRAINER_NETWORKS_NETWORKS_H
+#define IOBENCH_TRAINER_NETWORKS_NETWORKS_H
 
 #include "trainer/graph.h"
 

@@ -3,8 +3,8 @@
  * arena: a GPU's copy of a transport's arena, and the stream that its transfers are put on. One
  * batch of transfers is under way at a time. Main thread only.
  */
-#ifndef IOBENCH_FABRIC_CUDA_ARENA_H
-#define IOBENCH_FABRIC_CUDA_ARENA_H
+#ifndef IOBENCH_CMD_NET_CUDA_ARENA_H
+#define IOBENCH_CMD_NET_CUDA_ARENA_H
 
 #include "cmd/net/gpu_settings.h"
 #include "cmd/net/transport.h"
