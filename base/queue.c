@@ -193,6 +193,14 @@ bool queue_is_drained(struct queue *queue)
     return is_drained;
 }
 
+bool queue_is_full(struct queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    const bool is_full = queue->count == queue->capacity;
+    pthread_mutex_unlock(&queue->lock);
+    return is_full;
+}
+
 void queue_cancel(struct queue *queue)
 {
     set_and_wake(queue, &queue->cancelled);

@@ -37,6 +37,8 @@ void queue_close(struct queue *queue);
 /* Closed and empty: a pop that returned 0 was not only short of time. */
 bool queue_is_drained(struct queue *queue);
 void queue_cancel(struct queue *queue);
+/* A push of one entry would wait. */
+bool queue_is_full(struct queue *queue);
 
 /* Empty and reopen it, and clear the waits. Only while no thread uses it. */
 void queue_reset(struct queue *queue);

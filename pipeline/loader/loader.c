@@ -624,7 +624,7 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
 static bool may_go_on(const struct loader *loader)
 {
     return loader->is_requested && window_is_done(&loader->window) && !loader->plan_is_cut &&
-           flag_get(&loader->is_made);
+           flag_get(&loader->is_made) && !queue_is_full(loader->ended);
 }
 
 /* Returns false if there is no further epoch, or none yet and !wait. */

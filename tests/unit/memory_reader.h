@@ -53,8 +53,9 @@ static struct {
     uint64_t bad_shard, bad_offset; /* a read that covers it fails with EIO */
     bool bad_comes_last;            /* ... and ends when no other read is left */
     uint64_t reads_until_broken;    /* then reap itself fails; 0: never */
-    uint64_t patience;  /* this read completes only when a later one is submitted; 0: none */
-    uint64_t naps_most; /* ... or after this many milliseconds: */
+    uint64_t patience;   /* this read completes only when a later one is submitted; 0: none */
+    uint64_t held_until; /* no read completes before so many are submitted */
+    uint64_t naps_most;  /* ... or after this many milliseconds: */
     bool gave_up;
 } storage;
 
@@ -97,6 +98,8 @@ static int test_submit(void *state, struct read_request *request)
 
     if (reader->count == reader->depth)
         return -EAGAIN;
+    if (storage.held_until)
+        usleep(2000); /* the next epoch's order is made meanwhile */
     if (storage.zero_copy)
         request->buffer = NULL;
     reader->held[reader->count++] = request;
@@ -104,10 +107,13 @@ static int test_submit(void *state, struct read_request *request)
     return 0;
 }
 
-/* True while the last submitted read waits for the next one. */
+/* True while the last submitted read waits for the next one, or all for more. */
 static bool is_patient(struct test_reader *reader)
 {
-    if (!storage.patience || reader->submitted != storage.patience || storage.gave_up)
+    const bool waits = reader->submitted < storage.held_until ||
+                       (storage.patience && reader->submitted == storage.patience);
+
+    if (!waits || storage.gave_up)
         return false;
     usleep(1000);
     storage.gave_up = ++reader->naps == storage.naps_most;
@@ -175,7 +181,7 @@ static int test_reap(void *state, struct read_request **done, uint32_t max, uint
         return -EIO;
     if (storage.late && wait_ns == 0)
         return 0;
-    const uint32_t kept = is_patient(reader);
+    const uint32_t kept = !is_patient(reader) ? 0 : storage.held_until ? reader->count : 1;
     while (count < max && reader->count > kept &&
            (count == 0 || random_next(&reader->random) % 2)) {
         const uint32_t next = pick(reader);

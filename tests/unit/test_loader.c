@@ -24,6 +24,7 @@ static struct {
     uint64_t slots;
     bool in_order;
     uint64_t fails_at; /* this epoch's order cannot be created; 0: all can */
+    uint64_t records;  /* of an epoch; 0: all */
 } strategy;
 
 struct test_plan {
@@ -41,7 +42,7 @@ static int plan_test_open(void *state, const void *settings, const struct plan_s
 
     (void)settings;
     plan->scope = scope;
-    plan->records = scope->catalog->record_count;
+    plan->records = strategy.records ? strategy.records : scope->catalog->record_count;
     plan->order = memory_array(plan->records, sizeof *plan->order);
     traits->slots = strategy.slots;
     return 0;
@@ -376,6 +377,41 @@ static void reads_go_on_over_the_border(void **unused)
     overlap = false;
 }
 
+/* More epochs than the loader may run ahead are in flight before the first read returns: it then
+ * delivers, and does not wait for a trainer that waits for its records. */
+static void epochs_of_one_record_do_not_block(void **unused)
+{
+    enum { EPOCHS = 40 };
+    struct bench bench;
+    struct fetch *fetch;
+    struct loader_figures figures;
+
+    (void)unused;
+    overlap = true;
+    strategy.records = 1;
+    strategy.slots = 1;
+    storage.late = storage.zero_copy = storage.gave_up = false;
+    storage.alignment = 1;
+    storage.held_until = EPOCHS;
+    storage.naps_most = 200;
+    bench_open(&bench, 64, 1, 64 << 20, false);
+    batches_reset(bench.batches);
+    assert_int_equal(loader_start(bench.loader), 0);
+    loader_begin(bench.loader, 0, EPOCHS - 1);
+    for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+        assert_int_equal(loader_acquire(bench.loader, &fetch, 1), 1);
+        assert_int_equal(fetch->epoch, epoch);
+        loader_release(bench.loader, &fetch, 1);
+        assert_true(loader_epoch_figures(bench.loader, &figures));
+    }
+    loader_finish(bench.loader);
+    assert_int_equal(loader_acquire(bench.loader, &fetch, 1), 0);
+    assert_int_equal(loader_join(bench.loader), 0);
+    bench_close(&bench);
+    storage.held_until = strategy.records = 0;
+    overlap = false;
+}
+
 static void an_order_that_cannot_be_made_ends_the_run(void **unused)
 {
     struct bench bench;
@@ -611,6 +647,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_record_comes_once_in_draw_order),
         cmocka_unit_test(overlapping_epochs_keep_the_order),
+        cmocka_unit_test(epochs_of_one_record_do_not_block),
         cmocka_unit_test(reads_go_on_over_the_border),
         cmocka_unit_test(an_order_that_cannot_be_made_ends_the_run),
         cmocka_unit_test(neighbours_are_read_together),
