@@ -175,8 +175,12 @@ in_memory() {
     mount -t tmpfs -o size=64m tmpfs memory 2>/dev/null || { cannot "nothing can be mounted" && return 0; }
     cp set/train-* memory
     run 1 --data memory --decode none --drop-caches
-    umount memory
     caught "INVALID"
+    lie "the same, and statfs says that it is a disk's file system"
+    can_lie && LIE=statfs-disk run 1 --data memory --decode none --drop-caches && caught "INVALID"
+    lie "every file system is a disk's, /proc too: what takes the order to drop is not the kernel's"
+    can_lie && LIE=statfs-disk run 0 $READ --drop-caches && caught "data cold, metadata warm"
+    umount memory
 }
 
 loop_device() {

@@ -13,7 +13,7 @@
  *   io-back       ... restarts at 0                     io-none      ... is not there
  *   disk-stuck    sectors read of a block device stay   disk-double  ... grow by twice as much
  *   drop-nothing  dropping caches does nothing          cache-blind  nothing is ever in memory
- *   sync-nothing  fsync and fdatasync do nothing
+ *   sync-nothing  fsync and fdatasync do nothing         statfs-disk  every file system is ext4
  *   read-zeros    one read returns zeros                 read-flip    one bit of one read is wrong
  *   read-again    one read brings what the one before brought, where both are as long
  *   read-long     one read says that it brought all and brought half
@@ -33,6 +33,7 @@
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -279,6 +280,15 @@ ssize_t write(int fd, const void *from, size_t count)
 int posix_fadvise(int fd, off_t offset, off_t length, int advice)
 {
     return tells("drop-nothing") ? 0 : (int)-syscall(SYS_fadvise64, fd, offset, length, advice);
+}
+
+int fstatfs(int fd, struct statfs *place)
+{
+    const int code = (int)syscall(SYS_fstatfs, fd, place);
+
+    if (code == 0 && tells("statfs-disk"))
+        place->f_type = 0xef53;
+    return code;
 }
 
 int mincore(void *at, size_t bytes, unsigned char *pages)
