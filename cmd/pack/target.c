@@ -5,10 +5,11 @@
 #include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/folder.h"
 #include "base/memory.h"
+#include "base/names.h"
 #include "dataset/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -17,426 +18,277 @@
 #include <string.h>
 #include <unistd.h>
 
-/* place: the names in the folder where a data set is made, on this machine or on a server.
- *
- * A name is a path below the folder ("" is the folder itself). Locally each component is opened
- * without following links, so nobody with write access to the folder can redirect a call to another
- * file. Nothing is replaced, and only what was checked is removed. Private to pack; one thread at a
- * time. Returns 0 or a negative errno with a reason.
- */
-
-enum place_kind { PLACE_FILE, PLACE_FOLDER, PLACE_OTHER };
-
-struct place_entry {
-    enum place_kind kind; /* of the name itself: a link counts as other */
-    uint64_t bytes;
-    int64_t mtime_ns;
-    uint64_t names; /* hard links of a file; 1 on a server */
-    uint64_t owner; /* 0 on a server, which checks access itself */
-    struct stat made;
-};
-/* Called for each name in a folder, in no order. A non-zero result ends the listing with that
- * code. */
-typedef int (*place_visit)(void *context, const char *name);
-
-static void place_close(struct place *place)
-{
-    if (place->path && place->is_local)
-        folder_close(&place->folder);
-    free(place->path);
-    *place = (struct place){.folder = {.fd = -1}};
-}
-
-static int place_open(struct place *place, const char *path)
-{
-    *place = (struct place){
-        .path = strdup(path), .is_local = store_is_local(path), .folder = {.fd = -1}};
-    if (!place->path)
-        return fail(ENOMEM, "out of memory for a path");
-    int code = place->is_local ? folder_open(&place->folder, path) : 0;
-    if (code)
-        place_close(place);
-    return code;
-}
-
-/* ---- local names ---- */
-
-/* Open the folder that contains name, component by component. *last: its last component; NULL for
- * "". */
-static int open_parent(const struct place *place, const char *name, struct folder *folder,
-                       const char **last)
-{
-    const char *slash;
-    int code = 0;
-
-    *last = *name ? name : NULL;
-    *folder = (struct folder){.fd = fcntl(place->folder.fd, F_DUPFD_CLOEXEC, 0),
-                              .path = strdup(place->path)};
-    if (folder->fd < 0 || !folder->path)
-        code = fail(folder->fd < 0 ? errno : ENOMEM, "%s: %s", place->path,
-                    fail_errno_text(folder->fd < 0 ? errno : ENOMEM));
-    while (code == 0 && (slash = strchr(name, '/'))) {
-        struct folder below = {.fd = -1};
-        char *part = strndup(name, (size_t)(slash - name));
-        code = part ? folder_open_below(&below, folder, part)
-                    : fail(ENOMEM, "out of memory for a path");
-        free(part);
-        folder_close(folder);
-        *folder = below;
-        *last = name = slash + 1;
-    }
-    if (code)
-        folder_close(folder);
-    return code;
-}
-
-/* The same for name itself, a folder. */
-static int open_folder(const struct place *place, const char *name, struct folder *folder)
-{
-    struct folder parent;
-    const char *last;
-    int code = open_parent(place, name, &parent, &last);
-
-    *folder = (struct folder){.fd = -1};
-    if (code)
-        return code;
-    if (!last) {
-        *folder = parent;
-        return 0;
-    }
-    code = folder_open_below(folder, &parent, last);
-    folder_close(&parent);
-    return code;
-}
-
-struct visiting {
-    place_visit visit;
-    void *context;
-};
-
-static int visit_here(void *context, const char *name, unsigned char type)
-{
-    const struct visiting *visiting = context;
-
-    (void)type;
-    return visiting->visit(visiting->context, name);
-}
-
-static int visit_there(void *context, const struct store_entry *entry)
-{
-    const struct visiting *visiting = context;
-
-    return visiting->visit(visiting->context, entry->name);
-}
-
-/* ---- local or server ---- */
-
-static char *path_of(const struct place *place, const char *name)
-{
-    return file_format_path("%s%s%s", place->path, *name ? "/" : "", name);
-}
-
-/* -ENOENT if missing. */
-static int place_look(const struct place *place, const char *name, struct place_entry *entry)
-{
-    struct store_status status;
-
-    if (place->is_local) {
-        struct folder parent;
-        struct stat found;
-        const char *last;
-        int code = open_parent(place, name, &parent, &last);
-        if (code)
-            return code;
-        code = last ? folder_stat(&parent, last, &found)
-               : fstat(parent.fd, &found)
-                   ? fail(errno, "%s: %s", place->path, fail_errno_text(errno))
-                   : 0;
-        folder_close(&parent);
-        if (code == 0)
-            *entry = (struct place_entry){
-                .kind = S_ISREG(found.st_mode)   ? PLACE_FILE
-                        : S_ISDIR(found.st_mode) ? PLACE_FOLDER
-                                                 : PLACE_OTHER,
-                .bytes = (uint64_t)found.st_size,
-                .mtime_ns = found.st_mtim.tv_sec * INT64_C(1000000000) + found.st_mtim.tv_nsec,
-                .names = found.st_nlink,
-                .owner = found.st_uid,
-                .made = found,
-            };
-        return code;
-    }
-    char *path = path_of(place, name);
-    int code = path ? store_stat(path, &status) : -ENOMEM;
-    free(path);
-    if (code == 0)
-        *entry = (struct place_entry){.kind = status.kind == STORE_FILE     ? PLACE_FILE
-                                              : status.kind == STORE_FOLDER ? PLACE_FOLDER
-                                                                            : PLACE_OTHER,
-                                      .bytes = status.bytes,
-                                      .mtime_ns = status.mtime_ns,
-                                      .names = 1};
-    return code;
-}
-
-/* Returns 1 if it exists, 0 if not, or a negative errno if unknown. */
-static int place_has(const struct place *place, const char *name)
-{
-    struct place_entry entry;
-    int code = place_look(place, name, &entry);
-
-    return code == -ENOENT ? 0 : code ? code : 1;
-}
-
-static int place_list(const struct place *place, const char *name, place_visit visit, void *context)
-{
-    struct visiting visiting = {visit, context};
-    struct folder folder;
-
-    if (place->is_local) {
-        int code = open_folder(place, name, &folder);
-        if (code == 0)
-            code = folder_list(&folder, visit_here, &visiting);
-        folder_close(&folder);
-        return code;
-    }
-    char *path = path_of(place, name);
-    int code = path ? store_list(path, visit_there, &visiting) : -ENOMEM;
-    free(path);
-    return code;
-}
-
-static int make(const struct place *place, const char *name, bool is_private)
-{
-    if (place->is_local) {
-        struct folder parent, made;
-        const char *last;
-        int code = open_parent(place, name, &parent, &last);
-        if (code)
-            return code;
-        code = folder_make(&parent, last);
-        if (code == 0 && is_private) {
-            code = folder_open_below(&made, &parent, last);
-            if (code == 0 && fchmod(made.fd, 0700))
-                code =
-                    fail(errno, "%s: cannot set its mode: %s", made.path, fail_errno_text(errno));
-            folder_close(&made);
-        }
-        folder_close(&parent);
-        return code;
-    }
-    char *path = path_of(place, name);
-    int code = path ? store_make_folders(path) : -ENOMEM;
-    free(path);
-    return code;
-}
-
-static int place_move(const struct place *place, const char *from, const char *to)
-{
-    if (place->is_local) {
-        struct folder source, target = {.fd = -1};
-        const char *name, *new_name;
-        int code = open_parent(place, from, &source, &name);
-        if (code)
-            return code;
-        code = open_parent(place, to, &target, &new_name);
-        if (code == 0) {
-            code = folder_rename(&source, name, &target, new_name, false);
-            folder_close(&target);
-        }
-        folder_close(&source);
-        return code;
-    }
-    char *old = path_of(place, from), *new = path_of(place, to);
-    int code = !old || !new        ? -ENOMEM
-               : store_exists(new) ? fail(EEXIST, "%s: exists and is not replaced", new)
-                                   : store_rename(old, new);
-    free(old);
-    free(new);
-    return code;
-}
-
-/* -EEXIST: exists */
-static int place_remove(const struct place *place, const char *name,
-                        const struct place_entry *entry)
-{
-    struct folder parent;
-    const char *last;
-
-    if (!place->is_local) {
-        char *path = path_of(place, name);
-        int code = path ? store_remove(path) : -ENOMEM;
-        free(path);
-        return code;
-    }
-    int code = open_parent(place, name, &parent, &last);
-    if (code == 0) {
-        code = folder_remove(&parent, last, &entry->made);
-        folder_close(&parent);
-    }
-    return code;
-}
-
-/* Remove a folder of ours and its contents; other users' files stay and are an error. */
-static int place_remove_tree(const struct place *place, const char *name)
-{
-    struct folder parent;
-    const char *last;
-
-    if (!place->is_local) {
-        char *path = path_of(place, name);
-        int code = path ? store_remove_tree(path) : -ENOMEM;
-        free(path);
-        return code;
-    }
-    int code = open_parent(place, name, &parent, &last);
-    if (code == 0) {
-        code = folder_remove_tree(&parent, last, NULL, NULL);
-        folder_close(&parent);
-    }
-    return code;
-}
-
-static int place_remove_itself(const struct place *place)
-{
-    struct folder parent;
-    struct stat made;
-    const char *name;
-
-    if (!place->is_local)
-        return store_remove(place->path);
-    int code = folder_open_parent(&parent, place->path, &name);
-    if (code)
-        return code;
-    code = fstat(place->folder.fd, &made) || !name
-               ? fail(EINVAL, "%s: cannot be removed", place->path)
-               : folder_remove(&parent, name, &made);
-    folder_close(&parent);
-    return code;
-}
-
-/* Load a small file that only its owner may write: root, this user or the owner of the folder.
- * NUL-terminated; free() it. */
-static int place_load(const struct place *place, const char *name, size_t limit, char **text,
-                      size_t *bytes)
-{
-    if (place->is_local) {
-        struct folder parent;
-        struct stat found, owner;
-        const char *last;
-        ssize_t got = 0;
-        int code = open_parent(place, name, &parent, &last);
-        if (code)
-            return code;
-        int fd = folder_open_file(&parent, last, O_RDONLY, &found);
-        char *path = file_join(place->path, name);
-        code = fd < 0 ? fd : path ? 0 : -ENOMEM;
-        if (code == 0 && fstat(parent.fd, &owner))
-            code = fail(errno, "%s: %s", parent.path, fail_errno_text(errno));
-        if (code == 0)
-            code = file_trusted(&found, &owner, path);
-        if (code == 0 && (uint64_t)found.st_size > limit)
-            code = fail(EFBIG, "%s: larger than %zu bytes", path, limit);
-        if (code == 0) {
-            *text = malloc((size_t)found.st_size + 1);
-            got = *text ? file_read_at(fd, *text, (size_t)found.st_size, 0, path)
-                        : fail(ENOMEM, "%s: out of memory", path);
-            code = got < 0 ? (int)got : 0;
-            if (code)
-                free(*text);
-        }
-        if (code == 0) {
-            *bytes = (size_t)got;
-            (*text)[got] = '\0';
-        }
-        if (fd >= 0)
-            close(fd);
-        free(path);
-        folder_close(&parent);
-        return code;
-    }
-    char *path = path_of(place, name);
-    int code = path ? store_load(path, limit, text, bytes) : -ENOMEM;
-    free(path);
-    return code;
-}
-
-/* Append to a file, creating it if missing; synced. */
-static int place_append(const struct place *place, const char *name, const char *text)
-{
-    struct store_file *file;
-
-    if (place->is_local) {
-        struct folder parent;
-        struct stat found = {0};
-        const char *last;
-        int code = open_parent(place, name, &parent, &last);
-        if (code)
-            return code;
-        int fd = folder_open_file(&parent, last, O_RDWR, &found);
-        if (fd == -ENOENT)
-            fd = folder_create_file(&parent, last);
-        code = fd < 0 ? fd
-                      : file_write_at(fd, text, strlen(text), (uint64_t)found.st_size, place->path);
-        if (code == 0 && fsync(fd))
-            code = fail(errno, "%s/%s: cannot sync: %s", place->path, name, fail_errno_text(errno));
-        if (fd >= 0)
-            close(fd);
-        folder_close(&parent);
-        return code;
-    }
-    char *path = path_of(place, name);
-    int code = path ? store_open(path, STORE_EXTEND, &file) : -ENOMEM;
-    free(path);
-    if (code)
-        return code;
-    code = store_write_at(file, text, strlen(text), file->status.bytes);
-    int closed = store_close(file, code == 0);
-    return code ? code : closed;
-}
-
-static int place_sync(const struct place *place, const char *name)
-{
-    struct folder folder;
-
-    if (!place->is_local) /* names on a server are durable when it has answered */
-        return 0;
-    int code = open_folder(place, name, &folder);
-    if (code == 0)
-        code = folder_sync(&folder);
-    folder_close(&folder);
-    return code;
-}
-
 #define LOCK ".iobench-lock"
 /* Manifest of a set that an earlier version, which replaced sets, had begun to remove. */
 #define REPLACED ".iobench-replaced"
 
 enum { MANIFEST_BYTES_MAX = 1 << 30, LOOKS = 3 };
 
+/* ---- names in the folder, on this machine or on a server ---- */
+
+/* A name: a path below the folder, "" is the folder itself. Locally each component is opened
+ * without following links, so nobody with write access to the folder can redirect a call to another
+ * file. Nothing is replaced, and only what was checked is removed. */
+struct spot {
+    char *path;
+    struct folder parent; /* local: the open folder that contains it */
+    const char *last;     /* its last component */
+};
+
+static void spot_close(struct spot *spot)
+{
+    folder_close(&spot->parent);
+    free(spot->path);
+}
+
+/* is_folder: open the name itself as the parent. Close in either case. */
+static int spot_open(const struct target *target, const char *name, bool is_folder,
+                     struct spot *spot)
+{
+    assert(name[0] != '/' && target->is_open);
+    *spot = (struct spot){
+        .path = file_format_path("%s%s%s", target->path, *name ? "/" : "", name),
+        .parent = {.fd = -1},
+        .last = name,
+    };
+    if (!spot->path || !target->is_local)
+        return spot->path ? 0 : -ENOMEM;
+    spot->parent.path = strdup(target->path);
+    spot->parent.fd = fcntl(target->folder.fd, F_DUPFD_CLOEXEC, 0);
+    if (spot->parent.fd < 0 || !spot->parent.path)
+        return fail(errno, "%s: %s", target->path, fail_errno_text(errno));
+    for (;;) {
+        const size_t length = strcspn(spot->last, "/");
+        const bool is_last = spot->last[length] == '\0';
+        struct folder below = {.fd = -1};
+        if (is_last && (!is_folder || length == 0))
+            return 0;
+        char *part = strndup(spot->last, length);
+        int code = part ? folder_open_below(&below, &spot->parent, part)
+                        : fail(ENOMEM, "out of memory for a path");
+        free(part);
+        folder_close(&spot->parent);
+        spot->parent = below;
+        if (code)
+            return code;
+        spot->last += is_last ? length : length + 1;
+    }
+}
+
+struct entry {
+    struct store_status status; /* of the name itself: a link is STORE_OTHER */
+    uint64_t names;             /* hard links of a file; 1 on a server */
+    struct stat made;           /* local */
+};
+
+/* -ENOENT if missing. */
+static int look(const struct target *target, const char *name, struct entry *entry)
+{
+    struct spot spot;
+    int code = spot_open(target, name, false, &spot);
+
+    *entry = (struct entry){.names = 1};
+    if (code == 0 && target->is_local) {
+        const struct stat *made = &entry->made;
+        code = folder_stat(&spot.parent, spot.last, &entry->made);
+        entry->names = made->st_nlink;
+        entry->status = (struct store_status){
+            .kind = store_kind_of(made->st_mode),
+            .bytes = (uint64_t)made->st_size,
+            .mtime_ns =
+                store_time_ns((uint64_t)made->st_mtim.tv_sec, (uint64_t)made->st_mtim.tv_nsec),
+            .owner = made->st_uid,
+        };
+    } else if (code == 0) {
+        code = store_stat(spot.path, &entry->status);
+        entry->status.owner = 0; /* the server checks access itself */
+    }
+    spot_close(&spot);
+    return code;
+}
+
+/* Returns 1 if it exists, 0 if not, or a negative errno if unknown. */
+static int has(const struct target *target, const char *name)
+{
+    struct entry entry;
+    int code = look(target, name, &entry);
+
+    return code == -ENOENT ? 0 : code ? code : 1;
+}
+
+static int add_name(void *context, const char *name, unsigned char type)
+{
+    (void)type;
+    return names_number(context, name, strlen(name)) < 0 ? -ENOMEM : 0;
+}
+
+static int add_entry(void *context, const struct store_entry *entry)
+{
+    return add_name(context, entry->name, 0);
+}
+
+/* List the names in a folder, in no order. Release them in either case. */
+static int list(const struct target *target, const char *name, struct names *names)
+{
+    struct spot spot;
+    int code = spot_open(target, name, true, &spot);
+
+    *names = (struct names){0};
+    if (code == 0)
+        code = target->is_local ? folder_list(&spot.parent, add_name, names)
+                                : store_list(spot.path, add_entry, names);
+    spot_close(&spot);
+    return code;
+}
+
+static int make(const struct target *target, const char *name, bool is_private)
+{
+    struct folder made;
+    struct spot spot;
+    int code = spot_open(target, name, false, &spot);
+
+    if (code == 0)
+        code =
+            target->is_local ? folder_make(&spot.parent, spot.last) : store_make_folders(spot.path);
+    if (code == 0 && is_private && target->is_local) {
+        code = folder_open_below(&made, &spot.parent, spot.last);
+        if (code == 0 && fchmod(made.fd, 0700))
+            code = fail(errno, "%s: cannot set its mode: %s", made.path, fail_errno_text(errno));
+        folder_close(&made);
+    }
+    spot_close(&spot);
+    return code;
+}
+
+/* to: a name in the folder itself. */
+static int move(const struct target *target, const char *from, const char *to)
+{
+    struct spot spot;
+    int code = spot_open(target, from, false, &spot);
+
+    if (code == 0 && target->is_local)
+        code = folder_rename(&spot.parent, spot.last, &target->folder, to, false);
+    else if (code == 0) {
+        char *new = file_join(target->path, to);
+        code = !new                ? -ENOMEM
+               : store_exists(new) ? fail(EEXIST, "%s: exists and is not replaced", new)
+                                   : store_rename(spot.path, new);
+        free(new);
+    }
+    spot_close(&spot);
+    return code;
+}
+
+/* entry: the file or empty folder that was looked at; NULL: a folder of ours and its contents;
+ * other users' files stay and are an error. */
+static int take_away(const struct target *target, const char *name, const struct entry *entry)
+{
+    struct spot spot;
+    int code = spot_open(target, name, false, &spot);
+
+    if (code == 0 && target->is_local)
+        code = entry ? folder_remove(&spot.parent, spot.last, &entry->made)
+                     : folder_remove_tree(&spot.parent, spot.last, NULL, NULL);
+    else if (code == 0)
+        code = entry ? store_remove(spot.path) : store_remove_tree(spot.path);
+    spot_close(&spot);
+    return code;
+}
+
+/* Remove what may be missing. name: may be NULL. */
+static int drop(const struct target *target, const char *name, bool is_tree)
+{
+    struct entry entry;
+    int code = name ? look(target, name, &entry) : -ENOENT;
+
+    return code == -ENOENT ? 0 : code ? code : take_away(target, name, is_tree ? NULL : &entry);
+}
+
+static int sync_names(const struct target *target, const char *name)
+{
+    struct spot spot;
+
+    if (!target->is_local) /* names on a server are durable when it has answered */
+        return 0;
+    int code = spot_open(target, name, true, &spot);
+    if (code == 0)
+        code = folder_sync(&spot.parent);
+    spot_close(&spot);
+    return code;
+}
+
+/* Append to the manifest, creating it if missing; synced. Frees the text; NULL with a reason. */
+static int append_manifest(const struct target *target, char *text)
+{
+    char *path = text ? file_join(target->path, MANIFEST_UNFINISHED) : NULL;
+    int code = path ? 0 : -ENOMEM;
+
+    if (path && target->is_local) {
+        struct stat found = {0};
+        int fd = folder_open_file(&target->folder, MANIFEST_UNFINISHED, O_RDWR, &found);
+        if (fd == -ENOENT)
+            fd = folder_create_file(&target->folder, MANIFEST_UNFINISHED);
+        code = fd < 0
+                   ? fd
+                   : file_write_at(fd, text, strlen(text), (uint64_t)found.st_size, target->path);
+        if (code == 0 && fsync(fd))
+            code = fail(errno, "%s: cannot sync: %s", path, fail_errno_text(errno));
+        if (fd >= 0)
+            close(fd);
+    } else if (path) {
+        struct store_file *file;
+        code = store_open(path, STORE_EXTEND, &file);
+        if (code == 0) {
+            code = store_write_at(file, text, strlen(text), file->status.bytes);
+            int closed = store_close(file, code == 0);
+            code = code ? code : closed;
+        }
+    }
+    free(path);
+    free(text);
+    return code;
+}
+
 /* ---- existing contents ---- */
 
 static int load_unfinished(struct target *target)
 {
-    struct place_entry entry;
-    char *text, *path;
+    struct entry entry;
+    char *text = NULL;
     size_t bytes;
+    int code = look(target, MANIFEST_UNFINISHED, &entry);
 
-    int code = place_look(&target->place, MANIFEST_UNFINISHED, &entry);
-    if (code == -ENOENT)
-        return 0;
-    if (code == 0)
-        code = place_load(&target->place, MANIFEST_UNFINISHED, MANIFEST_BYTES_MAX, &text, &bytes);
     if (code)
-        return code;
-    path = file_join(target->path, MANIFEST_UNFINISHED);
-    code = path ? manifest_parse(&target->unfinished, text, bytes, path) : -ENOMEM;
+        return code == -ENOENT ? 0 : code;
+    char *path = file_join(target->path, MANIFEST_UNFINISHED);
+    if (!path)
+        return -ENOMEM;
+    if (!target->is_local)
+        code = store_load(path, MANIFEST_BYTES_MAX, &text, &bytes);
+    else { /* only its owner may write it: root, this user or the owner of the folder */
+        struct stat found, owner;
+        int fd = folder_open_file(&target->folder, MANIFEST_UNFINISHED, O_RDONLY, &found);
+        code = fd < 0 ? fd
+               : fstat(target->folder.fd, &owner)
+                   ? fail(errno, "%s: %s", target->path, fail_errno_text(errno))
+                   : file_trusted(&found, &owner, path);
+        if (code == 0 && found.st_size > MANIFEST_BYTES_MAX)
+            code = fail(EFBIG, "%s: larger than %d bytes", path, MANIFEST_BYTES_MAX);
+        if (code == 0 && !(text = file_read_all(fd, &bytes, path)))
+            code = -EIO;
+        if (fd >= 0)
+            close(fd);
+    }
+    if (code == 0) {
+        code = manifest_parse(&target->unfinished, text, bytes, path);
+        target->has_unfinished = code == 0;
+        code = code == -ENODATA ? 0 : code; /* cut before anything was made? */
+    }
     free(path);
     free(text);
-    target->has_unfinished = code == 0;
-    if (code) /* cut before anything was made? */
-        return code == -ENODATA ? 0 : code;
-    target->unfinished_owner = entry.owner;
+    if (!target->has_unfinished)
+        return code;
+    target->unfinished_owner = entry.status.owner;
     target->is_resumed = target->unfinished.plan == target->request.plan &&
                          target->unfinished.shards == target->request.shards;
     target->draft = file_format_path("%s%s", MANIFEST_DRAFT, target->unfinished.suffix);
@@ -444,11 +296,13 @@ static int load_unfinished(struct target *target)
 }
 
 static bool is_as_listed(const struct target *target, const char *name,
-                         const struct manifest_file *file, struct place_entry *entry)
+                         const struct manifest_file *file, struct entry *entry)
 {
-    return place_look(&target->place, name, entry) == 0 && entry->kind == PLACE_FILE &&
-           entry->names == 1 && entry->bytes == file->bytes && entry->mtime_ns == file->mtime_ns &&
-           entry->owner == target->unfinished_owner;
+    const struct store_status *status = &entry->status;
+
+    return look(target, name, entry) == 0 && status->kind == STORE_FILE && entry->names == 1 &&
+           status->bytes == file->bytes && status->mtime_ns == file->mtime_ns &&
+           status->owner == target->unfinished_owner;
 }
 
 /* A shard counts as finished if all its files are as pack left them: in its own folder, or already
@@ -456,8 +310,9 @@ static bool is_as_listed(const struct target *target, const char *name,
 static int check_finished(struct target *target)
 {
     const struct manifest *manifest = &target->unfinished;
-    struct place_entry entry;
+    struct entry entry;
 
+    assert(manifest->shards == target->request.shards);
     memcpy(target->finished, manifest->done, manifest->shards * sizeof *target->finished);
     for (size_t i = 0; i < manifest->file_count; i++) {
         const struct manifest_file *file = &manifest->files[i];
@@ -474,26 +329,13 @@ static int check_finished(struct target *target)
     return 0;
 }
 
-/* Names that are neither pack's own nor made by file systems. */
-static int take_name(void *context, const char *name)
-{
-    struct target *target = context;
-
-    if (strcmp(name, LOCK) == 0 || strcmp(name, "lost+found") == 0 ||
-        strcmp(name, MANIFEST_UNFINISHED) == 0 ||
-        (target->draft && strcmp(name, target->draft) == 0))
-        return 0;
-    return fail(EEXIST, "%s: is not empty (%s): remove it yourself or choose another folder",
-                target->path, name);
-}
-
 /* Can the set be made here? */
 static int check_target(struct target *target)
 {
-    int holds_set = place_has(&target->place, MANIFEST_SET);
+    int holds_set = has(target, MANIFEST_SET);
 
     if (holds_set == 0)
-        holds_set = place_has(&target->place, REPLACED);
+        holds_set = has(target, REPLACED);
     if (holds_set < 0)
         return holds_set;
     if (target->has_unfinished && !target->is_resumed && !target->request.start_over)
@@ -502,7 +344,22 @@ static int check_target(struct target *target)
                     "that command%s%.500s, or remove the folder to start over",
                     target->path, target->unfinished.command ? ": " : "",
                     target->unfinished.command ? target->unfinished.command : "");
-    return target->is_resumed && !holds_set ? 0 : place_list(&target->place, "", take_name, target);
+    if (target->is_resumed && !holds_set)
+        return 0;
+    /* Else all names must be pack's own or made by file systems. */
+    struct names names;
+    int code = list(target, "", &names);
+    for (uint32_t i = 0; code == 0 && i < names.count; i++) {
+        const char *name = names.texts[i];
+        if (strcmp(name, LOCK) != 0 && strcmp(name, "lost+found") != 0 &&
+            strcmp(name, MANIFEST_UNFINISHED) != 0 &&
+            !(target->draft && strcmp(name, target->draft) == 0))
+            code =
+                fail(EEXIST, "%s: is not empty (%s): remove it yourself or choose another folder",
+                     target->path, name);
+    }
+    names_release(&names);
+    return code;
 }
 
 static void forget(struct target *target)
@@ -517,7 +374,7 @@ static void forget(struct target *target)
 /* A server has no lock; the manifest must serve as one. */
 static int lock(struct target *target)
 {
-    if (!target->place.is_local || target->lock.fd >= 0)
+    if (!target->is_local || target->lock.fd >= 0)
         return 0;
     char *path = file_join(target->path, LOCK);
     int code = path ? file_lock_acquire(&target->lock, path) : -ENOMEM;
@@ -538,12 +395,12 @@ static int look_once(struct target *target)
     if (code == 0 && status.kind != STORE_FOLDER)
         code = fail(EEXIST, "%s: is a file; expected a folder for the data set", target->path);
     if (code == 0 && !target->is_open) {
-        code = place_open(&target->place, target->path);
+        code = target->is_local ? folder_open(&target->folder, target->path) : 0;
         target->is_open = code == 0;
     }
     /* The process at work is a better reason than the files it has made so far. */
     if (code == 0)
-        code = place_has(&target->place, LOCK);
+        code = has(target, LOCK);
     if (code > 0)
         code = lock(target);
     if (code == 0)
@@ -570,8 +427,10 @@ int target_open(struct target *target, const struct target_request *request)
 {
     size_t length = strlen(request->path);
 
-    *target =
-        (struct target){.request = *request, .lock = {.fd = -1}, .place = {.folder = {.fd = -1}}};
+    *target = (struct target){.request = *request,
+                              .is_local = store_is_local(request->path),
+                              .lock = {.fd = -1},
+                              .folder = {.fd = -1}};
     while (length > 1 && request->path[length - 1] == '/')
         length--;
     target->path = strndup(request->path, length);
@@ -587,12 +446,11 @@ void target_release(struct target *target)
         return;
     if (target->finished)
         forget(target);
-    if (target->is_open)
-        place_close(&target->place);
+    folder_close(&target->folder);
     file_lock_release(&target->lock);
     free(target->finished);
     free(target->path);
-    *target = (struct target){.lock = {.fd = -1}};
+    *target = (struct target){.lock = {.fd = -1}, .folder = {.fd = -1}};
 }
 
 int target_check_room(const struct target *target, uint64_t bytes)
@@ -610,36 +468,13 @@ int target_check_room(const struct target *target, uint64_t bytes)
 
 /* ---- making ---- */
 
-static int remove_name(struct target *target, const char *name)
-{
-    struct place_entry entry;
-    int code = place_look(&target->place, name, &entry);
-
-    return code == -ENOENT ? 0 : code ? code : place_remove(&target->place, name, &entry);
-}
-
-static int remove_draft(struct target *target)
-{
-    int code = target->draft ? place_has(&target->place, target->draft) : 0;
-
-    return code > 0 ? place_remove_tree(&target->place, target->draft) : code;
-}
-
-static int append_manifest(struct target *target, char *text)
-{
-    int code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
-
-    free(text);
-    return code;
-}
-
 static int write_head(struct target *target)
 {
     char suffix[FILE_DRAFT_SUFFIX_BYTES];
-    int code = remove_draft(target); /* of an interrupted pack of another plan */
+    int code = drop(target, target->draft, true); /* of an interrupted pack of another plan */
 
     if (code == 0)
-        code = remove_name(target, MANIFEST_UNFINISHED);
+        code = drop(target, MANIFEST_UNFINISHED, false);
     if (code == 0)
         code = file_draft_suffix(suffix);
     if (code)
@@ -650,20 +485,15 @@ static int write_head(struct target *target)
         return -ENOMEM;
     code = append_manifest(target,
                            manifest_head(target->request.plan, suffix, target->request.shards));
-    return code ? code : place_sync(&target->place, "");
+    return code ? code : sync_names(target, "");
 }
 
 int target_begin(struct target *target)
 {
     struct store_status status;
-    int code = store_stat(target->path, &status) == -ENOENT ? 1 : 0;
 
-    target->is_made = code == 1;
-    code = store_make_folders(target->path);
-    if (code == 0 && !target->is_open) {
-        code = place_open(&target->place, target->path);
-        target->is_open = code == 0;
-    }
+    target->is_made = store_stat(target->path, &status) == -ENOENT;
+    int code = store_make_folders(target->path);
     if (code == 0)
         code = lock(target);
     if (code)
@@ -672,41 +502,38 @@ int target_begin(struct target *target)
     target->is_begun = code == 0;
     /* A partial line left by a crash must not become the start of the next one. */
     if (code == 0)
-        code = target->is_resumed ? place_append(&target->place, MANIFEST_UNFINISHED, "\n")
-                                  : write_head(target);
+        code = target->is_resumed ? append_manifest(target, strdup("\n")) : write_head(target);
     if (code == 0)
         code = append_manifest(
             target, manifest_start(target->request.command, target->request.is_synthetic));
     if (code == 0) {
         /* The hidden folder belongs to only this user: no other user can have put links into it. */
-        struct place_entry entry;
-        code = place_look(&target->place, target->draft, &entry);
+        struct entry entry;
+        code = look(target, target->draft, &entry);
         if (code == -ENOENT)
-            code = make(&target->place, target->draft, true);
-        else {
-            if (code == 0 && entry.kind != PLACE_FOLDER)
-                code = fail(ENOTDIR, "%s/%s: is not a folder made by pack", target->path,
-                            target->draft);
-            else if (code == 0 && target->place.is_local && entry.owner != geteuid())
-                code = fail(EPERM, "%s/%s: made by another user, who must complete the set",
-                            target->path, target->draft);
-        }
+            code = make(target, target->draft, true);
+        else if (code == 0 && entry.status.kind != STORE_FOLDER)
+            code =
+                fail(ENOTDIR, "%s/%s: is not a folder made by pack", target->path, target->draft);
+        else if (code == 0 && target->is_local && entry.status.owner != geteuid())
+            code = fail(EPERM, "%s/%s: made by another user, who must complete the set",
+                        target->path, target->draft);
     }
     if (code || !target->is_resumed)
         return code;
     /* Shards that are remade may already have files in place. From the last path to the first,
      * since a folder precedes its contents. */
     const struct manifest *manifest = &target->unfinished;
-    struct place_entry entry;
+    struct entry entry;
     for (size_t i = manifest->file_count; code == 0 && i-- > 0;) {
         const struct manifest_file *file = &manifest->files[i];
         if (target->finished[file->shard])
             continue;
         if (!file->is_folder && is_as_listed(target, file->path, file, &entry))
-            code = place_remove(&target->place, file->path, &entry);
-        else if (file->is_folder && place_look(&target->place, file->path, &entry) == 0 &&
-                 entry.kind == PLACE_FOLDER)
-            place_remove(&target->place, file->path, &entry); /* when it is empty */
+            code = take_away(target, file->path, &entry);
+        else if (file->is_folder && look(target, file->path, &entry) == 0 &&
+                 entry.status.kind == STORE_FOLDER)
+            take_away(target, file->path, &entry); /* when it is empty */
     }
     return code;
 }
@@ -723,11 +550,9 @@ int target_shard_begin(struct target *target, uint32_t shard, char **path)
 
     *path = NULL;
     if (code == 0)
-        code = place_has(&target->place, folder);
-    if (code > 0)
-        code = place_remove_tree(&target->place, folder);
+        code = drop(target, folder, true);
     if (code == 0)
-        code = make(&target->place, folder, false);
+        code = make(target, folder, false);
     if (code == 0)
         whole = file_join(target->path, folder);
     if (whole)
@@ -738,36 +563,33 @@ int target_shard_begin(struct target *target, uint32_t shard, char **path)
     return code ? code : *path ? 0 : -ENOMEM;
 }
 
-struct target_listing {
-    struct target *target;
-    struct text_stream *block;
-    const char *folder; /* of the shard */
-    const char *below;  /* within that */
-};
-
-static int list_one(void *context, const char *name)
+/* Add the files of a shard to its block of the manifest. below: a folder within its own, or "". */
+static int list_files(const struct target *target, struct text_stream *block, const char *folder,
+                      const char *below)
 {
-    const struct target_listing *listing = context;
-    struct place *place = &listing->target->place;
-    struct place_entry entry;
-    char *below = file_join(listing->below, name);
-    char *path = below ? file_join(listing->folder, below) : NULL;
-    int code = path ? place_look(place, path, &entry) : -ENOMEM;
+    char *path = file_format_path("%s%s%s", folder, *below ? "/" : "", below);
+    struct names names = {0};
+    int code = path ? list(target, path, &names) : -ENOMEM;
 
-    if (code == 0 && entry.kind == PLACE_FOLDER) {
-        struct target_listing inner = *listing;
-        inner.below = below;
-        code = manifest_block_add(listing->block,
-                                  &(struct manifest_file){.path = below, .is_folder = true});
+    for (uint32_t i = 0; code == 0 && i < names.count; i++) {
+        char *inner = file_join(below, names.texts[i]);
+        char *whole = inner ? file_join(folder, inner) : NULL;
+        struct entry entry = {0};
+        code = whole ? look(target, whole, &entry) : -ENOMEM;
+        struct manifest_file file = {.path = inner, .is_folder = entry.status.kind == STORE_FOLDER};
+        if (!file.is_folder) {
+            file.bytes = entry.status.bytes;
+            file.mtime_ns = entry.status.mtime_ns;
+        }
         if (code == 0)
-            code = place_list(place, path, list_one, &inner);
-    } else if (code == 0) {
-        code = manifest_block_add(
-            listing->block, &(struct manifest_file){
-                                .path = below, .bytes = entry.bytes, .mtime_ns = entry.mtime_ns});
+            code = manifest_block_add(block, &file);
+        if (code == 0 && file.is_folder)
+            code = list_files(target, block, folder, inner);
+        free(whole);
+        free(inner);
     }
+    names_release(&names);
     free(path);
-    free(below);
     return code;
 }
 
@@ -776,19 +598,19 @@ int target_shard_done(struct target *target, uint32_t shard)
 {
     char *folder = shard_folder(target, shard);
     struct text_stream block;
-    struct target_listing listing = {
-        .target = target, .block = &block, .folder = folder, .below = ""};
     const bool is_begun = folder && manifest_block_begin(&block, shard) == 0;
-    int code = is_begun ? place_list(&target->place, folder, list_one, &listing) : -ENOMEM;
+    int code = is_begun ? list_files(target, &block, folder, "") : -ENOMEM;
 
+    assert(shard < target->request.shards && target->is_begun);
     if (code == 0)
-        code = place_sync(&target->place, folder);
+        code = sync_names(target, folder);
     if (code == 0)
-        code = place_sync(&target->place, target->draft);
+        code = sync_names(target, target->draft);
     char *text = is_begun ? manifest_block_end(&block, shard) : NULL;
     if (code == 0)
-        code = text ? place_append(&target->place, MANIFEST_UNFINISHED, text) : -ENOMEM;
-    free(text);
+        code = append_manifest(target, text);
+    else
+        free(text);
     free(folder);
     target->finished[shard] = code == 0;
     return code;
@@ -796,57 +618,55 @@ int target_shard_done(struct target *target, uint32_t shard)
 
 /* ---- completing ---- */
 
-struct moving {
-    struct place *place;
-    const char *folder;
-};
-
-static int move_one(void *context, const char *name)
-{
-    const struct moving *moving = context;
-    char *from = file_join(moving->folder, name);
-    int code = from ? place_move(moving->place, from, name) : -ENOMEM;
-
-    free(from);
-    return code;
-}
-
 int target_finish(struct target *target)
 {
     int code = 0;
     for (uint32_t shard = 0; code == 0 && shard < target->request.shards; shard++) {
         char *folder = shard_folder(target, shard);
-        struct moving moving = {&target->place, folder};
-        code = folder ? 0 : -ENOMEM;
-        if (code == 0)
-            code = place_has(&target->place, folder);
+        struct names names = {0};
+        code = folder ? has(target, folder) : -ENOMEM;
         if (code > 0)
-            code = place_list(&target->place, folder, move_one, &moving);
+            code = list(target, folder, &names);
+        for (uint32_t i = 0; code == 0 && i < names.count; i++) {
+            char *from = file_join(folder, names.texts[i]);
+            code = from ? move(target, from, names.texts[i]) : -ENOMEM;
+            free(from);
+        }
+        names_release(&names);
         free(folder);
     }
     if (code == 0)
-        code = remove_draft(target);
+        code = drop(target, target->draft, true);
     if (code == 0)
-        code = place_sync(&target->place, "");
+        code = sync_names(target, "");
     if (code == 0)
-        code = place_move(&target->place, MANIFEST_UNFINISHED, MANIFEST_SET);
+        code = move(target, MANIFEST_UNFINISHED, MANIFEST_SET);
     if (code == 0)
-        code = place_sync(&target->place, "");
+        code = sync_names(target, "");
     file_lock_release(&target->lock);
     return code;
 }
 
 void target_leave(struct target *target)
 {
+    struct folder parent;
+    struct stat made;
+    const char *name;
     bool any = false;
 
     fail_hold();
     for (uint32_t shard = 0; shard < target->request.shards; shard++)
         any = any || target->finished[shard];
-    if (target->is_begun && !any && remove_draft(target) == 0)
-        remove_name(target, MANIFEST_UNFINISHED);
+    if (target->is_begun && !any && drop(target, target->draft, true) == 0)
+        drop(target, MANIFEST_UNFINISHED, false);
     file_lock_release(&target->lock);
-    if (target->is_made && target->is_open)
-        place_remove_itself(&target->place);
+    if (target->is_made && target->is_open && !target->is_local)
+        store_remove(target->path);
+    else if (target->is_made && target->is_open) {
+        if (folder_open_parent(&parent, target->path, &name) == 0 && name &&
+            fstat(target->folder.fd, &made) == 0)
+            folder_remove(&parent, name, &made);
+        folder_close(&parent);
+    }
     fail_release();
 }

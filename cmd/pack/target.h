@@ -28,23 +28,17 @@ struct target_request {
     bool is_synthetic;   /* the images are generated */
 };
 
-/* The folder, on this machine or on a server. */
-struct place {
-    char *path;
-    bool is_local;
-    struct folder folder; /* if local */
-};
-
 struct target {
     struct target_request request;
-    char *path; /* without trailing slash */
-    struct place place;
-    bool is_open;    /* the folder exists, and place is open on it */
-    bool is_made;    /* by this pack */
-    bool is_begun;   /* locked, and the manifest exists */
-    bool is_resumed; /* an earlier pack of the same plan was interrupted */
-    bool *finished;  /* of each shard */
-    char *draft;     /* name of the hidden folder */
+    char *path;           /* without trailing slash */
+    bool is_local;        /* else on a server */
+    bool is_open;         /* the folder exists */
+    bool is_made;         /* by this pack */
+    bool is_begun;        /* locked, and the manifest exists */
+    bool is_resumed;      /* an earlier pack of the same plan was interrupted */
+    bool *finished;       /* of each shard */
+    char *draft;          /* name of the hidden folder */
+    struct folder folder; /* open, if local */
     struct file_lock lock;
     struct manifest unfinished; /* of an interrupted pack */
     uint64_t unfinished_owner;
