@@ -5,6 +5,7 @@
 #include "base/nearest.h"
 
 #include <ctype.h>
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -109,6 +110,28 @@ int option_parse_duration(const char *text, uint64_t *nanoseconds)
     if (parse_with_units(text, duration_units, false, nanoseconds))
         return fail(EINVAL, "'%s' is not a duration (examples: 10, 10s, 5ms, 2m, 1h)", text);
     return 0;
+}
+
+int option_parse_list(const struct option_list *list, const char *text, uint64_t *values)
+{
+    char *copy = strdup(text), *cursor = copy, *part;
+    int count = 0, code = copy ? 0 : fail(ENOMEM, "out of memory");
+
+    assert(list->count_most > 0 && list->most > 0);
+    while (code == 0 && (part = strsep(&cursor, ","))) {
+        if (count == list->count_most)
+            code = fail(EINVAL, "--%s: at most %d numbers", list->option, list->count_most);
+        else if (list->parse(part, &values[count]) || values[count] < 1 ||
+                 values[count] > list->most ||
+                 (list->is_ascending && count && values[count] <= values[count - 1]))
+            code = fail(EINVAL, "--%s: expected %snumbers from 1 to %llu such as 1,8,64, not '%s'",
+                        list->option, list->is_ascending ? "ascending " : "",
+                        (unsigned long long)list->most, text);
+        else
+            count++;
+    }
+    free(copy);
+    return code ? code : count;
 }
 
 static int check_range(const struct option_spec *row, double value)

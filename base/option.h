@@ -93,4 +93,14 @@ int option_parse_count(const char *text, uint64_t *count);
 int option_parse_size(const char *text, uint64_t *bytes);
 int option_parse_duration(const char *text, uint64_t *nanoseconds);
 
+struct option_list {
+    const char *option; /* its name, for reasons */
+    int (*parse)(const char *text, uint64_t *value);
+    uint64_t most; /* largest value; the smallest is 1 */
+    int count_most;
+    bool is_ascending;
+};
+/* Parse "8,64,512". Returns the number of values, at least 1, or a negative errno with a reason. */
+int option_parse_list(const struct option_list *list, const char *text, uint64_t *values);
+
 #endif

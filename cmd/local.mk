@@ -28,7 +28,7 @@ iobench_SOURCES = \
 	cmd/run/run.c \
 	cmd/shuffle/measure.c cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/report.c cmd/shuffle/shuffle.c \
 	cmd/shuffle/shuffle.h \
-	cmd/size/cluster.c cmd/size/forms.c cmd/size/forms.h cmd/size/measure.c cmd/size/page.c \
+	cmd/size/cluster.c cmd/size/measure.c cmd/size/page.c \
 	cmd/size/page.h cmd/size/recording.c cmd/size/recording.h cmd/size/size.c cmd/size/size.h \
 	cmd/study/figures.c cmd/study/needs.c cmd/study/nodes.c cmd/study/page.c cmd/study/picture.c cmd/study/plan.c \
 	cmd/study/run.c cmd/study/study.c cmd/study/study.h \

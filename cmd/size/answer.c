@@ -4,16 +4,14 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { STEPS_OF_A_DRAW = 256 };
-
-static double with_checkpoints(const struct sizing_outcome *outcome)
-{
-    return outcome->samples_per_s * (1 - outcome->checkpoint_share);
-}
 
 static int compare_values(const void *one, const void *other)
 {
@@ -33,65 +31,53 @@ static void fit_nodes(struct sizing_plant *plant, double gpus)
     plant->of[SIZING_GPUS] = fmin(plant->of[SIZING_GPUS], gpus / plant->nodes);
 }
 
-/* Figures of the draws: one row per figure that has an interval. */
-enum { SPEED, FIRST_BATCH, FIRST_EPOCH, LATER_EPOCHS, STALLS, SAVING, FIGURES };
+/* What a draw gives, and where its interval goes. */
+static const struct {
+    size_t figure, range;
+} figures[] = {
+    {offsetof(struct sizing_outcome, reached_samples_per_s),
+     offsetof(struct sizing_answer, samples_per_s)},
+    {offsetof(struct sizing_outcome, first_batch_s), offsetof(struct sizing_answer, first_batch_s)},
+    {offsetof(struct sizing_outcome, first_samples_per_s),
+     offsetof(struct sizing_answer, first_samples_per_s)},
+    {offsetof(struct sizing_outcome, later_samples_per_s),
+     offsetof(struct sizing_answer, later_samples_per_s)},
+    {offsetof(struct sizing_outcome, stall_share), offsetof(struct sizing_answer, stall_share)},
+    {offsetof(struct sizing_outcome, checkpoint_share),
+     offsetof(struct sizing_answer, checkpoint_share)},
+};
 
-static struct sizing_range range_of(double *values, unsigned count)
-{
-    const unsigned last = count - 1;
-
-    qsort(values, count, sizeof *values, compare_values);
-    return (struct sizing_range){values[last / 2], values[(unsigned)(0.05 * last)],
-                                 values[(unsigned)ceil(0.95 * last)]};
-}
-
-static void set_ranges(double *values, unsigned draws, struct sizing_answer *answer)
-{
-    struct sizing_range *const ranges[FIGURES] = {
-        [SPEED] = &answer->samples_per_s,
-        [FIRST_BATCH] = &answer->first_batch_s,
-        [FIRST_EPOCH] = &answer->first_samples_per_s,
-        [LATER_EPOCHS] = &answer->later_samples_per_s,
-        [STALLS] = &answer->stall_share,
-        [SAVING] = &answer->checkpoint_share,
-    };
-
-    for (unsigned i = 0; i < FIGURES; i++)
-        *ranges[i] = range_of(values + (size_t)i * draws, draws);
-}
+enum { FIGURES = sizeof figures / sizeof *figures };
 
 static int draw_all(const struct sizing_request *request, struct sizing_answer *answer)
 {
     const double nodes = nodes_of(request->inputs, request->gpus);
-    const size_t draws = request->draws;
+    const size_t draws = request->draws, last = draws - 1;
     double *values = memory_array(FIGURES * draws, sizeof *values);
     unsigned reached = 0;
     int code = values ? 0 : -ENOMEM;
 
+    assert(draws > 0);
     for (unsigned i = 0; code == 0 && i < draws; i++) {
         struct random random = random_start(random_hash(request->seed, i, 1));
-        struct sizing_plant plant = sizing_plant_drawn(request->inputs, nodes, &random);
+        struct sizing_plant plant = sizing_plant_of(request->inputs, nodes, &random);
         struct sizing_outcome outcome;
         fit_nodes(&plant, request->gpus);
         code = sizing_simulate(&plant, STEPS_OF_A_DRAW, request->seed, &outcome);
-        const double figures[FIGURES] = {
-            [SPEED] = with_checkpoints(&outcome),
-            [FIRST_BATCH] = outcome.first_batch_s,
-            [FIRST_EPOCH] = outcome.first_samples_per_s,
-            [LATER_EPOCHS] = outcome.later_samples_per_s,
-            [STALLS] = outcome.stall_share,
-            [SAVING] = outcome.checkpoint_share,
-        };
         for (unsigned k = 0; k < FIGURES; k++)
-            values[k * draws + i] = figures[k];
+            memcpy(&values[k * draws + i], (char *)&outcome + figures[k].figure, sizeof *values);
         /* The target utilisation is relative to this draw's GPU rate. */
-        reached +=
-            figures[SPEED] >= 0.999 * request->busy * request->gpus * plant.of[SIZING_GPU_RATE];
+        reached += outcome.reached_samples_per_s >=
+                   0.999 * request->busy * request->gpus * plant.of[SIZING_GPU_RATE];
     }
-    if (code == 0) {
-        set_ranges(values, request->draws, answer);
-        answer->probability = (double)reached / request->draws;
+    for (unsigned k = 0; code == 0 && k < FIGURES; k++) {
+        double *drawn = values + k * draws;
+        qsort(drawn, draws, sizeof *drawn, compare_values);
+        const struct sizing_range range = {drawn[last / 2], drawn[(size_t)(0.05 * (double)last)],
+                                           drawn[(size_t)ceil(0.95 * (double)last)]};
+        memcpy((char *)answer + figures[k].range, &range, sizeof range);
     }
+    answer->probability = (double)reached / request->draws;
     free(values);
     return code;
 }
@@ -175,9 +161,9 @@ static int find_upgrades(const struct sizing_request *request, struct sizing_ans
         int code = sizing_simulate(&plant, STEPS_OF_A_DRAW, request->seed, &outcome);
         if (code)
             return code;
-        const double rate = with_checkpoints(&outcome);
+        const double rate = outcome.reached_samples_per_s;
         answer->upgrades[answer->upgrade_count++] = (struct sizing_upgrade){
-            (enum sizing_part)part, rate, rate / with_checkpoints(&answer->outcome) - 1};
+            (enum sizing_part)part, rate, rate / answer->outcome.reached_samples_per_s - 1};
     }
     qsort(answer->upgrades, answer->upgrade_count, sizeof *answer->upgrades, compare_upgrades);
     return 0;
@@ -197,7 +183,7 @@ int sizing_answer(const struct sizing_request *request, struct sizing_answer *an
             return fail(EINVAL, "[%s] %s (%s) must be above 0", row->section, row->key,
                         row->summary);
         }
-    answer->plant = sizing_plant_stated(inputs, nodes_of(inputs, request->gpus));
+    answer->plant = sizing_plant_of(inputs, nodes_of(inputs, request->gpus), NULL);
     fit_nodes(&answer->plant, request->gpus);
     answer->goal_samples_per_s = request->busy * request->gpus * inputs->of[SIZING_GPU_RATE].value;
     answer->first = sizing_rates(&answer->plant, 0);

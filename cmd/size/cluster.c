@@ -15,24 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STORAGES_MOST = 16 };
-
-int size_counts(const char *text, double *counts)
-{
-    char *end = NULL;
-    int count = 0;
-
-    do {
-        const unsigned long value = strtoul(end ? end + 1 : text, &end, 10);
-        if (value < 1 || value > 1000000000 || (*end && *end != ','))
-            return fail(EINVAL, "--gpus: expected numbers above 0 such as 8,64,512, not '%s'",
-                        text);
-        if (count == SIZE_COUNTS_MOST)
-            return fail(EINVAL, "--gpus: at most %d numbers", SIZE_COUNTS_MOST);
-        counts[count++] = (double)value;
-    } while (*end);
-    return count;
-}
+enum { STORAGES_MOST = 16, CHART_COUNTS = 15 /* 1, 2, 4 ... 16,384 GPUs */ };
 
 /* Measured profiles say what their figures may not be. */
 static void add_doubts(struct size_case *cluster, const char *name, const struct ini *ini)
@@ -49,19 +32,29 @@ static void add_doubts(struct size_case *cluster, const char *name, const struct
     }
 }
 
-/* All nodes are simulated alike. */
-static void add_uneven_doubt(struct size_case *cluster)
+/* Find the forms of a network's profile. */
+static int add_forms(struct size_case *cluster, const struct ini *network)
 {
-    const double share = cluster->answer.plant.of[SIZING_GPUS];
-
-    if (share == floor(share) || cluster->doubt_count == SIZE_DOUBTS_MOST)
-        return;
-    snprintf(cluster->doubts[cluster->doubt_count++], SIZE_DOUBT_BYTES,
-             "%.0f GPUs on %.0f nodes: simulated with %.3g in each; those with %.0f need more",
-             cluster->gpus, cluster->answer.plant.nodes, share, ceil(share));
+    for (size_t i = 0; i < network->section_count; i++) {
+        const char *section = network->sections[i].name;
+        if (strncmp(section, "form ", 5) != 0)
+            continue;
+        if (cluster->form_count == SIZE_FORMS_MOST)
+            return fail(EINVAL, "%s: more than %d forms", network->path, SIZE_FORMS_MOST);
+        struct size_form *form = &cluster->forms[cluster->form_count++];
+        const char *title = profiles_text(network, section, "title");
+        const char *bytes = profiles_text(network, section, "sample-bytes");
+        const char *decode = profiles_text(network, section, "decode-core-s");
+        if (!title || !bytes || quantity_parse(bytes, &form->sample_bytes) ||
+            !(form->sample_bytes.value > 0) || !decode || quantity_parse(decode, &form->decode_s))
+            return fail(EINVAL, "%s: [%s] needs title, sample-bytes and decode-core-s",
+                        network->path, section);
+        snprintf(form->title, sizeof form->title, "%s", escape_shown(title));
+    }
+    return 0;
 }
 
-/* Build the cluster of the options, with one storage. */
+/* name: NULL: nothing. network: see sizing_inputs_apply(). title: may be NULL. */
 static int add_profile(const struct size_settings *settings, const char *family, const char *name,
                        const char *network, struct size_case *cluster, char *title)
 {
@@ -77,58 +70,14 @@ static int add_profile(const struct size_settings *settings, const char *family,
         code = sizing_inputs_apply(&cluster->inputs, &ini, network);
     if (code == 0)
         add_doubts(cluster, name, &ini);
+    if (code == 0 && title == cluster->network && !settings->recording && !settings->sample_bytes)
+        code = add_forms(cluster, &ini);
     if (code == 0 && title) {
         const char *text = profiles_text(&ini, family, "title");
         snprintf(title, SIZE_TITLE_BYTES, "%s", escape_shown(text ? text : name));
     }
     ini_release(&ini);
     return code;
-}
-
-static int add_network(const struct size_settings *settings, const char *name,
-                       struct size_case *cluster)
-{
-    struct ini ini;
-    int code = add_profile(settings, "network", name, NULL, cluster, cluster->network);
-
-    if (code || settings->recording || settings->sample_bytes)
-        return code;
-    code = profiles_load("network", name, settings->profiles, &ini);
-    if (code == 0)
-        code = size_forms_read(&cluster->forms, &ini);
-    ini_release(&ini);
-    return code;
-}
-
-static void set_sample_size(const struct size_settings *settings, struct sizing_inputs *inputs)
-{
-    if (settings->sample_bytes)
-        inputs->of[SIZING_SAMPLE_BYTES] =
-            (struct quantity){.value = (double)settings->sample_bytes};
-}
-
-/* A recorded job replaces what the network's profile says about reading. */
-static int add_recording(const struct size_settings *settings, struct size_case *cluster)
-{
-    struct size_recording recording;
-    int code = size_recording_load(settings->recording, &recording);
-
-    if (code)
-        return code;
-    set_sample_size(settings, &cluster->inputs);
-    size_recording_apply(&recording, (double)settings->recorded_gpus, &cluster->inputs);
-    cluster->recorded_bytes_per_s = recording.bytes_per_s.value;
-    cluster->recorded_peak_bytes_per_s = recording.peak_bytes_per_s;
-    cluster->recorded_s = recording.seconds;
-    snprintf(cluster->network, sizeof cluster->network, "a recorded job");
-    return 0;
-}
-
-/* The network's other forms are of its own samples: beside others they compare nothing. */
-static bool has_other_data(const struct sizing_inputs *one, const struct sizing_inputs *other)
-{
-    return one->of[SIZING_SAMPLE_BYTES].value != other->of[SIZING_SAMPLE_BYTES].value ||
-           one->of[SIZING_DECODE_S].value != other->of[SIZING_DECODE_S].value;
 }
 
 /* Figures that override the other profiles, and names of what they describe. */
@@ -160,10 +109,13 @@ static int add_own_figures(const struct size_settings *settings, struct size_cas
             snprintf(named[i].title + used, SIZE_TITLE_BYTES - used, " with figures of %s",
                      escape_shown(settings->profile));
         if (text && i == 0)
-            cluster->forms.count = 0; /* of another network */
+            cluster->form_count = 0; /* of another network */
     }
-    if (has_other_data(&before, &cluster->inputs))
-        cluster->forms.count = 0;
+    /* The forms are of the network's own samples: beside others they compare nothing. */
+    static const int of_data[] = {SIZING_SAMPLE_BYTES, SIZING_DECODE_S};
+    for (size_t i = 0; i < 2; i++)
+        if (before.of[of_data[i]].value != cluster->inputs.of[of_data[i]].value)
+            cluster->form_count = 0;
     ini_release(&ini);
     return code;
 }
@@ -181,7 +133,9 @@ static int describe(const struct size_settings *settings, const char *storage,
         section[strlen(section) - 4] = '\0';
     sizing_inputs_start(&cluster->inputs);
     struct sizing_inputs *inputs = &cluster->inputs;
-    int code = add_network(settings, network, cluster);
+    struct quantity *sample_bytes = &inputs->of[SIZING_SAMPLE_BYTES];
+    const struct quantity own_bytes = {.value = (double)settings->sample_bytes};
+    int code = add_profile(settings, "network", network, NULL, cluster, cluster->network);
     if (code == 0)
         code = add_profile(settings, "gpu", gpu, section, cluster, cluster->gpu);
     if (code == 0)
@@ -191,13 +145,22 @@ static int describe(const struct size_settings *settings, const char *storage,
         code = add_profile(settings, "fabric", settings->fabric, NULL, cluster, NULL);
     if (code == 0)
         code = add_profile(settings, "storage", storage, NULL, cluster, cluster->storage);
-    if (code == 0 && settings->recording)
-        code = add_recording(settings, cluster);
+    if (code == 0 && settings->recording) { /* it replaces what the profile says about reading */
+        struct size_recording recording;
+        code = size_recording_load(settings->recording, &recording);
+        *sample_bytes = settings->sample_bytes ? own_bytes : *sample_bytes;
+        if (code == 0)
+            size_recording_apply(&recording, (double)settings->recorded_gpus, inputs);
+        cluster->recorded_bytes_per_s = recording.bytes_per_s.value;
+        cluster->recorded_peak_bytes_per_s = recording.peak_bytes_per_s;
+        cluster->recorded_s = recording.seconds;
+        snprintf(cluster->network, sizeof cluster->network, "a recorded job");
+    }
     if (code == 0)
         code = add_own_figures(settings, cluster);
     if (settings->rate > 0)
         inputs->of[SIZING_GPU_RATE] = (struct quantity){.value = settings->rate};
-    set_sample_size(settings, inputs);
+    *sample_bytes = settings->sample_bytes ? own_bytes : *sample_bytes;
     if (code == 0 && !(inputs->of[SIZING_STORAGE_RATE].value > 0) && !inputs->curve.count)
         return fail(EINVAL,
                     "%s: neither read-bytes-per-s nor a curve in [storage]: no storage "
@@ -209,40 +172,54 @@ static int describe(const struct size_settings *settings, const char *storage,
     return code;
 }
 
-static int answer_case(const struct size_settings *settings, double gpus, struct size_case *cluster)
+/* Answer for one number of GPUs, and for the other forms of the data. */
+static int answer_case(const struct size_settings *settings, struct size_case *cluster)
 {
-    const struct sizing_request request = {.inputs = &cluster->inputs,
-                                           .gpus = gpus,
-                                           .busy = settings->busy_percent / 100,
-                                           .draws = (unsigned)settings->draws,
-                                           .seed = settings->seed};
+    struct sizing_request request = {.inputs = &cluster->inputs,
+                                     .gpus = cluster->gpus,
+                                     .busy = settings->busy_percent / 100,
+                                     .draws = (unsigned)settings->draws,
+                                     .seed = settings->seed};
     int code = sizing_answer(&request, &cluster->answer);
+    const double share = cluster->answer.plant.of[SIZING_GPUS];
 
-    if (code == 0)
-        add_uneven_doubt(cluster);
-    if (code || settings->chart || settings->acceptance)
+    /* All nodes are simulated alike. */
+    if (code == 0 && share != floor(share) && cluster->doubt_count < SIZE_DOUBTS_MOST)
+        snprintf(cluster->doubts[cluster->doubt_count++], SIZE_DOUBT_BYTES,
+                 "%.0f GPUs on %.0f nodes: simulated with %.3g in each; those with %.0f need more",
+                 cluster->gpus, cluster->answer.plant.nodes, share, ceil(share));
+    if (settings->chart || settings->acceptance)
         return code;
-    return size_forms_answer(&cluster->forms, &request);
-}
-
-/* 1, 2, 4 ... 16,384. */
-static int chart_counts(double *counts)
-{
-    int count = 0;
-
-    for (double gpus = 1; gpus <= 16384; gpus *= 2)
-        counts[count++] = gpus;
-    return count;
+    for (unsigned i = 0; i < cluster->form_count && code == 0; i++) {
+        struct size_form *form = &cluster->forms[i];
+        struct sizing_inputs inputs = cluster->inputs;
+        inputs.of[SIZING_SAMPLE_BYTES] = form->sample_bytes;
+        inputs.of[SIZING_SAMPLE_SD_BYTES].value *=
+            form->sample_bytes.value / cluster->inputs.of[SIZING_SAMPLE_BYTES].value;
+        inputs.of[SIZING_DECODE_S] = form->decode_s;
+        request.inputs = &inputs;
+        request.draws = 1;
+        code = sizing_answer(&request, &form->answer);
+        form->answer.plant.curve = NULL; /* was that of `inputs` */
+    }
+    return code;
 }
 
 static int answer_all(const struct size_settings *settings, struct size_table *table)
 {
-    double counts[SIZE_COUNTS_MOST];
-    int count = settings->chart ? chart_counts(counts) : size_counts(settings->gpus, counts);
+    uint64_t counts[SIZE_COUNTS_MOST];
+    int count = 0;
     char *list = strdup(settings->storage ? settings->storage : "parallel-k3000");
     char *cursor = list, *storage;
-    int code = count < 0 ? count : 0;
 
+    if (settings->chart)
+        while (count < CHART_COUNTS) {
+            counts[count] = UINT64_C(1) << count;
+            count++;
+        }
+    else
+        count = size_counts(settings->gpus, counts);
+    int code = count < 0 ? count : 0;
     table->cases = memory_array(STORAGES_MOST * SIZE_COUNTS_MOST, sizeof *table->cases);
     if (!list || !table->cases)
         code = fail(ENOMEM, "out of memory");
@@ -253,29 +230,14 @@ static int answer_all(const struct size_settings *settings, struct size_table *t
         }
         for (int i = 0; i < count && code == 0; i++) {
             struct size_case *cluster = &table->cases[table->count++];
-            cluster->gpus = counts[i];
+            cluster->gpus = (double)counts[i];
             code = describe(settings, storage, cluster);
             if (code == 0)
-                code = answer_case(settings, counts[i], cluster);
+                code = answer_case(settings, cluster);
         }
     }
     free(list);
     return code;
-}
-
-static int show_cluster(const struct size_settings *settings, const struct size_table *table)
-{
-    if (settings->chart)
-        return size_page_chart(table, settings->chart);
-    if (settings->acceptance)
-        return size_page_acceptance(&table->cases[0], settings->acceptance);
-    if (settings->json)
-        return json_file_write(settings->json, size_page_json(table));
-    if (table->count == 1)
-        size_page_print(&table->cases[0]);
-    else
-        size_page_table(table);
-    return 0;
 }
 
 int size_cluster(const struct invocation *invocation)
@@ -288,8 +250,16 @@ int size_cluster(const struct invocation *invocation)
         return command_misused(invocation);
     }
     int code = answer_all(settings, &table);
-    if (code == 0)
-        code = show_cluster(settings, &table);
+    if (code == 0 && settings->chart)
+        code = size_page_chart(&table, settings->chart);
+    else if (code == 0 && settings->acceptance)
+        code = size_page_acceptance(&table.cases[0], settings->acceptance);
+    else if (code == 0 && settings->json)
+        code = json_file_write(settings->json, size_page_json(&table));
+    else if (code == 0 && table.count == 1)
+        size_page_print(&table.cases[0]);
+    else if (code == 0)
+        size_page_table(&table);
     free(table.cases);
     if (code == 0)
         return COMMAND_OK;

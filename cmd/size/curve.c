@@ -18,27 +18,6 @@ static const char *skip_space(const char *text)
     return text;
 }
 
-/* Parse "DEPTH:RATE +-P%" of length bytes. */
-static int parse_point(const char *text, size_t length, struct sizing_curve_row *row)
-{
-    char copy[POINT_BYTES], *end;
-    const unsigned at = row->count;
-
-    if (length >= sizeof copy || at == SIZING_CURVE_DEPTHS)
-        return -EINVAL;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    row->depths[at] = strtod(copy, &end);
-    if (end == copy || *end != ':' || !(row->depths[at] >= 1 && row->depths[at] <= 1e9))
-        return -EINVAL;
-    if (quantity_parse(end + 1, &row->bytes_per_s[at]) || !(row->bytes_per_s[at].value > 0))
-        return -EINVAL;
-    if (at && row->depths[at] <= row->depths[at - 1])
-        return -EINVAL;
-    row->count++;
-    return 0;
-}
-
 int sizing_curve_parse(struct sizing_curve *curve, double read_bytes, const char *text)
 {
     struct sizing_curve_row row = {.read_bytes = read_bytes};
@@ -48,7 +27,16 @@ int sizing_curve_parse(struct sizing_curve *curve, double read_bytes, const char
         return -EINVAL;
     for (const char *point = skip_space(text); *point;) {
         const size_t length = strcspn(point, ",");
-        if (parse_point(point, length, &row))
+        const unsigned i = row.count++;
+        char copy[POINT_BYTES], *end; /* "DEPTH:RATE +-P%" */
+        if (length >= sizeof copy || i == SIZING_CURVE_DEPTHS)
+            return -EINVAL;
+        memcpy(copy, point, length);
+        copy[length] = '\0';
+        row.depths[i] = strtod(copy, &end);
+        if (end == copy || *end != ':' || !(row.depths[i] >= 1 && row.depths[i] <= 1e9) ||
+            quantity_parse(end + 1, &row.bytes_per_s[i]) || !(row.bytes_per_s[i].value > 0) ||
+            (i && row.depths[i] <= row.depths[i - 1]))
             return -EINVAL;
         point = skip_space(point + length + (point[length] == ','));
     }

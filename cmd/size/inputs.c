@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/nearest.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
@@ -76,15 +77,6 @@ void sizing_inputs_start(struct sizing_inputs *inputs)
         inputs->of[i].value = sizing_input_table[i].fallback;
 }
 
-static int find_row(const char *section, const char *key)
-{
-    for (int i = 0; i < SIZING_INPUT_COUNT; i++)
-        if (strcmp(sizing_input_table[i].section, section) == 0 &&
-            strcmp(sizing_input_table[i].key, key) == 0)
-            return i;
-    return -1;
-}
-
 static bool is_listed(const char *name, const char *const *names)
 {
     for (; *names; names++)
@@ -93,72 +85,21 @@ static bool is_listed(const char *name, const char *const *names)
     return false;
 }
 
-/* Return whether a key describes the profile, rather than being an input of the model. */
-static bool is_description(const char *key)
-{
-    static const char *const keys[] = {"title", "source", "doubt", "precision", "parameters", NULL};
-
-    return is_listed(key, keys);
-}
-
-static bool is_model_section(const char *section)
-{
-    static const char *const sections[] = {"network", "data", "cpu",        "node", "fabric",
-                                           "storage", "job",  "checkpoint", "gpu",  NULL};
-
-    return is_listed(section, sections);
-}
-
-/* Return whether other readers of a profile know the section. */
-static bool is_of_others(const char *section)
-{
-    static const char *const sections[] = {"peak", "workload", "run", NULL};
-
-    return is_listed(section, sections) || strncmp(section, "form ", 5) == 0;
-}
-
-static int fail_unknown_section(const struct ini *profile, const char *name)
-{
-    struct nearest nearest = nearest_start(name);
-
-    for (int i = 0; i < SIZING_INPUT_COUNT; i++)
-        if (i == 0 || strcmp(sizing_input_table[i].section, sizing_input_table[i - 1].section) != 0)
-            nearest_offer(&nearest, sizing_input_table[i].section);
-    return fail(EINVAL, "%s: unknown section [%s]%s", profile->path, name, nearest_hint(&nearest));
-}
-
-/* Find keys that set an input of another section or unit. Returns an index, or -1. */
-static int find_alias(const char *section, const char *key, struct quantity *quantity)
-{
-    if (strcmp(section, "node") == 0 && strcmp(key, "memory-bytes") == 0) {
-        quantity->value *= cache_share;
-        return SIZING_CACHE_BYTES;
-    }
-    return -1;
-}
-
-/* "curve-65536=1:12e6, 4:40e6" of [storage]. */
-static int apply_curve(struct sizing_inputs *inputs, const struct ini *profile,
-                       const struct ini_entry *entry)
-{
-    char *end;
-    const double read_bytes = strtod(entry->key + sizeof curve_prefix - 1, &end);
-
-    if (*end || !entry->value || sizing_curve_parse(&inputs->curve, read_bytes, entry->value))
-        return fail(EINVAL,
-                    "%s:%u: %s: expected rates by ascending depth, as in curve-65536=1:12e6 +-5%%, "
-                    "4:40e6; at most %d sizes and %d depths",
-                    profile->path, entry->line, entry->key, SIZING_CURVE_SIZES,
-                    SIZING_CURVE_DEPTHS);
-    return 0;
-}
+/* Keys that describe a profile, rather than being inputs of the model. */
+static const char *const descriptions[] = {"title",     "source",     "doubt",
+                                           "precision", "parameters", NULL};
+static const char *const model_sections[] = {"network", "data", "cpu",        "node", "fabric",
+                                             "storage", "job",  "checkpoint", "gpu",  NULL};
+/* Sections that other readers of a profile know; and those of [form NAME]. */
+static const char *const other_sections[] = {"peak", "workload", "run", NULL};
 
 static int apply_entry(struct sizing_inputs *inputs, const struct ini *profile, const char *section,
                        const struct ini_entry *entry)
 {
     struct quantity quantity;
 
-    if (is_description(entry->key))
+    assert(entry->key);
+    if (is_listed(entry->key, descriptions))
         return 0;
     if (strcmp(section, "storage") == 0 && strcmp(entry->key, "scope") == 0 && entry->value) {
         inputs->is_node_storage = strcmp(entry->value, "node") == 0;
@@ -168,35 +109,34 @@ static int apply_entry(struct sizing_inputs *inputs, const struct ini *profile, 
         return 0;
     }
     if (strcmp(section, "storage") == 0 &&
-        strncmp(entry->key, curve_prefix, sizeof curve_prefix - 1) == 0)
-        return apply_curve(inputs, profile, entry);
+        strncmp(entry->key, curve_prefix, sizeof curve_prefix - 1) == 0) {
+        char *end; /* "curve-65536=1:12e6, 4:40e6" */
+        const double read_bytes = strtod(entry->key + sizeof curve_prefix - 1, &end);
+        if (*end || !entry->value || sizing_curve_parse(&inputs->curve, read_bytes, entry->value))
+            return fail(EINVAL,
+                        "%s:%u: %s: expected rates by ascending depth, as in curve-65536=1:12e6 "
+                        "+-5%%, 4:40e6; at most %d sizes and %d depths",
+                        profile->path, entry->line, entry->key, SIZING_CURVE_SIZES,
+                        SIZING_CURVE_DEPTHS);
+        return 0;
+    }
     if (!entry->value || quantity_parse(entry->value, &quantity))
         return fail(EINVAL, "%s:%u: %s: expected a number, as in 14e9 or 14e9 +-10%%",
                     profile->path, entry->line, entry->key);
-    int row = find_row(section, entry->key);
-    if (row < 0)
-        row = find_alias(section, entry->key, &quantity);
-    if (row < 0 && strcmp(section, "fabric") == 0 && strcmp(entry->key, "port-bytes-per-s") == 0)
+    int row = 0;
+    while (row < SIZING_INPUT_COUNT && (strcmp(sizing_input_table[row].section, section) != 0 ||
+                                        strcmp(sizing_input_table[row].key, entry->key) != 0))
+        row++;
+    if (strcmp(section, "node") == 0 && strcmp(entry->key, "memory-bytes") == 0) {
+        quantity.value *= cache_share;
+        row = SIZING_CACHE_BYTES;
+    }
+    if (strcmp(section, "fabric") == 0 && strcmp(entry->key, "port-bytes-per-s") == 0)
         return 0; /* of one port: sizing_inputs_apply() multiplies it by the node's ports */
-    if (row < 0)
+    if (row == SIZING_INPUT_COUNT)
         return fail(EINVAL, "%s:%u: unknown figure '%s' of [%s]", profile->path, entry->line,
                     entry->key, section);
     inputs->of[row] = quantity;
-    return 0;
-}
-
-/* A fabric has one port per GPU, so a node's rate is the port's times its GPUs. */
-static int apply_fabric(struct sizing_inputs *inputs, const struct ini *profile)
-{
-    const char *text = profiles_text(profile, "fabric", "port-bytes-per-s");
-    struct quantity port;
-
-    if (!text)
-        return 0;
-    if (quantity_parse(text, &port))
-        return fail(EINVAL, "%s: port-bytes-per-s: expected a number", profile->path);
-    port.value *= inputs->of[SIZING_GPUS].value;
-    inputs->of[SIZING_FABRIC_RATE] = port;
     return 0;
 }
 
@@ -208,53 +148,53 @@ int sizing_inputs_apply(struct sizing_inputs *inputs, const struct ini *profile,
     for (size_t i = 0; i < profile->section_count && code == 0; i++) {
         const struct ini_section *section = &profile->sections[i];
         const bool is_rate = network && strcmp(section->name, network) == 0;
-        if (!is_rate && !is_model_section(section->name)) {
-            if (!network && !is_of_others(section->name)) /* else it may be another network's */
-                return fail_unknown_section(profile, section->name);
-            continue;
+        if (!is_rate && !is_listed(section->name, model_sections)) {
+            if (network || is_listed(section->name, other_sections) ||
+                strncmp(section->name, "form ", 5) == 0)
+                continue; /* it may be another network's */
+            struct nearest nearest = nearest_start(section->name);
+            for (int k = 0; k < SIZING_INPUT_COUNT; k++)
+                if (k == 0 ||
+                    strcmp(sizing_input_table[k].section, sizing_input_table[k - 1].section) != 0)
+                    nearest_offer(&nearest, sizing_input_table[k].section);
+            return fail(EINVAL, "%s: unknown section [%s]%s", profile->path, section->name,
+                        nearest_hint(&nearest));
         }
         for (size_t k = 0; k < section->count && code == 0; k++)
             code = apply_entry(inputs, profile, is_rate ? "gpu" : section->name,
                                &profile->entries[section->first + k]);
     }
-    return code ? code : apply_fabric(inputs, profile);
+    const char *text = profiles_text(profile, "fabric", "port-bytes-per-s");
+    struct quantity port;
+    if (code || !text)
+        return code;
+    if (quantity_parse(text, &port))
+        return fail(EINVAL, "%s: port-bytes-per-s: expected a number", profile->path);
+    /* A fabric has one port per GPU, so a node's rate is the port's times its GPUs. */
+    port.value *= inputs->of[SIZING_GPUS].value;
+    inputs->of[SIZING_FABRIC_RATE] = port;
+    return 0;
 }
 
-/* Local disks: multiply by the number of nodes. */
-static void set_storage(const struct sizing_inputs *inputs, struct sizing_plant *plant)
+struct sizing_plant sizing_plant_of(const struct sizing_inputs *inputs, double nodes,
+                                    struct random *random)
 {
-    static const int figures[] = {SIZING_STORAGE_RATE, SIZING_STORAGE_WRITE_RATE,
-                                  SIZING_STORAGE_READS};
+    static const int of_storage[] = {SIZING_STORAGE_RATE, SIZING_STORAGE_WRITE_RATE,
+                                     SIZING_STORAGE_READS};
+    struct sizing_plant plant = {.nodes = nodes,
+                                 .curve = inputs->curve.count ? &inputs->curve : NULL,
+                                 .storages = inputs->is_node_storage ? nodes : 1};
 
-    plant->curve = inputs->curve.count ? &inputs->curve : NULL;
-    plant->storages = inputs->is_node_storage ? plant->nodes : 1;
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        plant->of[figures[i]] *= plant->storages;
-}
-
-struct sizing_plant sizing_plant_stated(const struct sizing_inputs *inputs, double nodes)
-{
-    struct sizing_plant plant = {.nodes = nodes};
-
-    for (int i = 0; i < SIZING_INPUT_COUNT; i++)
-        plant.of[i] = inputs->of[i].value;
-    set_storage(inputs, &plant);
-    return plant;
-}
-
-struct sizing_plant sizing_plant_drawn(const struct sizing_inputs *inputs, double nodes,
-                                       struct random *random)
-{
-    struct sizing_plant plant = {.nodes = nodes};
-
+    assert(nodes > 0);
     for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
         const struct quantity *quantity = &inputs->of[i];
         plant.of[i] = quantity->value;
-        if (quantity->spread > 0)
+        if (random && quantity->spread > 0)
             plant.of[i] *= exp(quantity_deviation(quantity) * random_normal(random));
     }
-    set_storage(inputs, &plant);
-    if (inputs->curve.count)
+    for (size_t i = 0; i < sizeof of_storage / sizeof *of_storage; i++)
+        plant.of[of_storage[i]] *= plant.storages;
+    if (random && inputs->curve.count)
         plant.curve_deviations = random_normal(random);
     return plant;
 }

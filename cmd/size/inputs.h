@@ -86,9 +86,8 @@ void sizing_inputs_start(struct sizing_inputs *inputs);
 int sizing_inputs_apply(struct sizing_inputs *inputs, const struct ini *profile,
                         const char *network);
 
-/* Return the stated values, or one random draw: log-normal, 90% within the spread. */
-struct sizing_plant sizing_plant_stated(const struct sizing_inputs *inputs, double nodes);
-struct sizing_plant sizing_plant_drawn(const struct sizing_inputs *inputs, double nodes,
-                                       struct random *random);
+/* Return one random draw: log-normal, 90% within the spread; random: NULL: the stated values. */
+struct sizing_plant sizing_plant_of(const struct sizing_inputs *inputs, double nodes,
+                                    struct random *random);
 
 #endif

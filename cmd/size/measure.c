@@ -98,36 +98,15 @@ static int add_files(struct storage_survey *survey, const char *path, int depth)
                : 0;
 }
 
-typedef int parse_value(const char *text, uint64_t *value);
-
-/* Parse "4k,64k". Returns the number of values, ascending, or -EINVAL. */
-static int parse_list(const char *option, const char *text, parse_value *parse, uint64_t most,
-                      int count_most, uint64_t *values)
-{
-    char *list = strdup(text), *cursor = list, *part;
-    int count = 0, code = list ? 0 : fail(ENOMEM, "out of memory");
-
-    while (code == 0 && (part = strsep(&cursor, ","))) {
-        if (count == count_most)
-            code = fail(EINVAL, "--%s: at most %d values", option, count_most);
-        else if (parse(part, &values[count]) || values[count] < 1 || values[count] > most ||
-                 (count && values[count] <= values[count - 1]))
-            code = fail(EINVAL, "--%s: expected ascending values up to %llu, not '%s'", option,
-                        (unsigned long long)most, text);
-        else
-            count++;
-    }
-    free(list);
-    return code ? code : count;
-}
-
 static int choose_cells(struct storage_survey *survey)
 {
     uint64_t sizes[SIZING_CURVE_SIZES], depths[SIZING_CURVE_DEPTHS];
-    const int size_count = parse_list("read-sizes", survey->settings->read_sizes, option_parse_size,
-                                      1 << 30, SIZING_CURVE_SIZES, sizes);
-    const int depth_count = parse_list("depths", survey->settings->depths, option_parse_count,
-                                       1 << 16, SIZING_CURVE_DEPTHS, depths);
+    const struct option_list size_list = {"read-sizes", option_parse_size, 1 << 30,
+                                          SIZING_CURVE_SIZES, true};
+    const struct option_list depth_list = {"depths", option_parse_count, 1 << 16,
+                                           SIZING_CURVE_DEPTHS, true};
+    const int size_count = option_parse_list(&size_list, survey->settings->read_sizes, sizes);
+    const int depth_count = option_parse_list(&depth_list, survey->settings->depths, depths);
 
     if (size_count < 0 || depth_count < 0)
         return -EINVAL;
@@ -345,29 +324,11 @@ static int measure_and_ask(struct storage_survey *survey)
     return code ? code : ask_witness(survey, &before);
 }
 
-/* A figure that is not of a storage is written, but with a reason and exit status 1. */
-static int judge(const struct storage_survey *survey)
-{
-    return survey->left_percent < share_least
-               ? fail(EPROTO,
-                      "DEGRADED: only %.1f%% of the bytes left storage (%s): the others are holes "
-                      "of the files, or came from memory, or the file system compresses",
-                      survey->left_percent, survey->witness)
-               : 0;
-}
-
 /* ---- the result ---- */
 
 static struct quantity quantity_of(const struct stats_summary *rate, double scale)
 {
     return quantity_of_interval(rate->median * scale, rate->low * scale, rate->high * scale);
-}
-
-static void put(FILE *stream, const char *key, const struct quantity *quantity)
-{
-    fprintf(stream, "%s=", key);
-    quantity_print(stream, quantity);
-    fputc('\n', stream);
 }
 
 enum { STARVED_BYTES = 128 };
@@ -399,9 +360,11 @@ static void write_profile(FILE *stream, const struct storage_survey *survey)
     fputs(report_profile_mark, stream);
     fprintf(stream, "[storage]\ntitle=%s\nscope=%s\n", escape_shown(survey->settings->measure),
             survey->is_local ? "node" : "job");
-    put(stream, "read-bytes-per-s", &rate);
-    put(stream, "read-iops", &reads);
-    fprintf(stream, "latency-s=%.4g\nlatency-cv=%.3g\n", cells[0].latency_s, cells[0].latency_cv);
+    fputs("read-bytes-per-s=", stream);
+    quantity_print(stream, &rate);
+    fputs("\nread-iops=", stream);
+    quantity_print(stream, &reads);
+    fprintf(stream, "\nlatency-s=%.4g\nlatency-cv=%.3g\n", cells[0].latency_s, cells[0].latency_cv);
     for (uint32_t i = 0; i < survey->cell_count;) {
         struct sizing_curve_row row = {.read_bytes = cells[i].read_bytes};
         for (; i < survey->cell_count && cells[i].read_bytes == row.read_bytes; i++) {
@@ -505,8 +468,12 @@ int size_measure(const struct invocation *invocation)
         code = measure_and_ask(survey);
     if (code == 0 && speaks)
         code = save(survey);
-    if (code == 0 && speaks)
-        code = judge(survey);
+    /* A figure that is not of a storage is written, but with a reason and exit status 1. */
+    if (code == 0 && speaks && survey->left_percent < share_least)
+        code = fail(EPROTO,
+                    "DEGRADED: only %.1f%% of the bytes left storage (%s): the others are holes "
+                    "of the files, or came from memory, or the file system compresses",
+                    survey->left_percent, survey->witness);
     const int status = code == 0                            ? COMMAND_OK
                        : speaks || survey->ranks.is_unheard ? command_failed(invocation)
                                                             : COMMAND_FAILED;

@@ -30,12 +30,6 @@ static double busy_of(const struct size_case *cluster)
     return cluster->answer.samples_per_s.median / gpus;
 }
 
-/* Later epochs may find a part of the data in caches; the first does not. */
-static const struct sizing_rates *rates_of(const struct size_case *cluster)
-{
-    return &cluster->answer.first;
-}
-
 /* ---- the page ---- */
 
 /* Print a range in another unit. */
@@ -50,7 +44,7 @@ static void print_range(const char *what, const struct sizing_range *range, doub
 static void print_reach(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
-    const struct sizing_rates *rates = rates_of(cluster);
+    const struct sizing_rates *rates = &answer->first;
     char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
 
     printf("  Reaches  %s samples/s: GPUs busy %.1f%% of the time\n",
@@ -92,7 +86,7 @@ static void print_need(const char *what, const char *needs, const char *has, dou
 static void print_needs(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
-    const struct sizing_rates *rates = rates_of(cluster);
+    const struct sizing_rates *rates = &answer->first;
     const double goal = answer->goal_samples_per_s;
     const double sample =
         answer->plant.of[SIZING_SAMPLE_BYTES] * answer->plant.of[SIZING_AMPLIFICATION];
@@ -131,27 +125,34 @@ static void print_needs(const struct size_case *cluster)
                    words_byte_rate(answer->checkpoint_read_per_s, needs), "-", NAN);
 }
 
-static bool is_told_before(const struct size_table *table, size_t number, const char *doubt)
-{
-    for (size_t i = 0; i < number; i++)
-        for (unsigned k = 0; k < table->cases[i].doubt_count; k++)
-            if (strcmp(table->cases[i].doubts[k], doubt) == 0)
-                return true;
-    return false;
-}
-
 /* Print each doubt of the profiles once. */
 static void print_doubts(const struct size_table *table)
 {
     const char *before = "\n";
 
     for (size_t i = 0; i < table->count; i++)
-        for (unsigned k = 0; k < table->cases[i].doubt_count; k++)
-            if (!is_told_before(table, i, table->cases[i].doubts[k])) {
-                fputs(before, stdout);
-                words_print(stdout, "In doubt", 10, table->cases[i].doubts[k]);
-                before = "";
-            }
+        for (unsigned k = 0; k < table->cases[i].doubt_count; k++) {
+            const char *doubt = table->cases[i].doubts[k];
+            bool is_new = true;
+            for (size_t j = 0; j < i; j++)
+                for (unsigned l = 0; l < table->cases[j].doubt_count; l++)
+                    is_new = is_new && strcmp(table->cases[j].doubts[l], doubt) != 0;
+            if (!is_new)
+                continue;
+            fputs(before, stdout);
+            words_print(stdout, "In doubt", 10, doubt);
+            before = "";
+        }
+}
+
+static void print_form(const char *title, const struct sizing_answer *answer)
+{
+    char bytes[WORDS_BYTES], cores[WORDS_BYTES], storage[WORDS_BYTES], rate[WORDS_BYTES];
+
+    printf("    %-30s%10s%10s%12s%12s\n", title,
+           words_rate(answer->plant.of[SIZING_SAMPLE_BYTES] / 1000, bytes),
+           words_rate(answer->cores, cores), words_byte_rate(answer->storage_bytes_per_s, storage),
+           words_rate(answer->outcome.reached_samples_per_s, rate));
 }
 
 void size_page_print(const struct size_case *cluster)
@@ -168,7 +169,12 @@ void size_page_print(const struct size_case *cluster)
         printf("    %-28s%14s%15.1f%%\n", sizing_part_names[answer->upgrades[i].part],
                words_rate(answer->upgrades[i].samples_per_s, rate),
                fmax(0, 100 * answer->upgrades[i].gain));
-    size_forms_print(&cluster->forms, &cluster->answer);
+    if (cluster->form_count) {
+        printf("\n  Stored as%35s%10s%12s%12s\n", "kB", "cores", "storage", "reaches/s");
+        print_form("published", answer);
+    }
+    for (unsigned i = 0; i < cluster->form_count; i++)
+        print_form(cluster->forms[i].title, &cluster->forms[i].answer);
     print_doubts(&(struct size_table){.cases = (struct size_case *)(uintptr_t)cluster, .count = 1});
     printf("\nSimulated from profiles (iobench list profiles). Intervals are what their stated\n"
            "uncertainties amount to. Verify with: iobench size --simulate --acceptance\n");
@@ -191,7 +197,7 @@ void size_page_table(const struct size_table *table)
                words_short_rate(answer->samples_per_s.low, low),
                words_short_rate(answer->samples_per_s.high, high), 100 * busy_of(cluster),
                words_byte_rate(answer->storage_bytes_per_s, storage),
-               sizing_part_names[rates_of(cluster)->limit]);
+               sizing_part_names[answer->first.limit]);
         previous = cluster;
     }
     print_doubts(table);
@@ -210,7 +216,7 @@ static json_t *case_json(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
     const struct sizing_outcome *outcome = &answer->outcome;
-    const struct sizing_rates *rates = rates_of(cluster);
+    const struct sizing_rates *rates = &answer->first;
     const struct sizing_curve *curve = &cluster->inputs.curve;
     const bool is_recorded = cluster->recorded_s > 0;
     const struct {
@@ -271,7 +277,18 @@ static json_t *case_json(const struct size_case *cluster)
             part, json_pack("{s:s, s:o, s:o}", "part", sizing_part_names[answer->upgrades[i].part],
                             "samples_per_s", json_number(answer->upgrades[i].samples_per_s), "gain",
                             json_number(answer->upgrades[i].gain)));
-    json_object_set_new(object, "forms", size_forms_json(&cluster->forms));
+    json_object_set_new(object, "forms", part = json_array());
+    for (unsigned i = 0; i < cluster->form_count; i++) {
+        const struct sizing_answer *form = &cluster->forms[i].answer;
+        json_array_append_new(
+            part,
+            json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "title", json_text(cluster->forms[i].title),
+                      "sample_bytes", json_number(form->plant.of[SIZING_SAMPLE_BYTES]),
+                      "decode_core_s", json_number(form->plant.of[SIZING_DECODE_S]),
+                      "needs_node_cores", json_number(form->cores), "needs_storage_bytes_per_s",
+                      json_number(form->storage_bytes_per_s), "samples_per_s",
+                      json_number(form->outcome.reached_samples_per_s)));
+    }
     json_object_set_new(object, "inputs", part = json_object());
     for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
         char name[64];

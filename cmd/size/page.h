@@ -6,12 +6,20 @@
 #ifndef IOBENCH_CMD_SIZE_PAGE_H
 #define IOBENCH_CMD_SIZE_PAGE_H
 
-#include "cmd/size/forms.h"
 #include "cmd/size/answer.h"
 
 #include <jansson.h>
 
 enum { SIZE_TITLE_BYTES = 128, SIZE_DOUBTS_MOST = 8, SIZE_DOUBT_BYTES = 256 };
+enum { SIZE_FORMS_MOST = 8, SIZE_FORM_TITLE_BYTES = 40 };
+
+/* The same data stored otherwise, as a [form NAME] section of a network's profile says: bytes are
+ * exchanged for CPU time. */
+struct size_form {
+    char title[SIZE_FORM_TITLE_BYTES];
+    struct quantity sample_bytes, decode_s;
+    struct sizing_answer answer; /* without intervals */
+};
 
 struct size_case {
     double gpus;
@@ -20,7 +28,8 @@ struct size_case {
     double recorded_s, recorded_bytes_per_s, recorded_peak_bytes_per_s; /* 0: not recorded */
     struct sizing_inputs inputs;
     struct sizing_answer answer;
-    struct size_forms forms;                         /* of the data, which are not recorded */
+    struct size_form forms[SIZE_FORMS_MOST]; /* of the data, which are not recorded */
+    unsigned form_count;
     char doubts[SIZE_DOUBTS_MOST][SIZE_DOUBT_BYTES]; /* of the profiles */
     unsigned doubt_count;
 };

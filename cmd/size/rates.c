@@ -87,33 +87,17 @@ double sizing_hits(const struct sizing_plant *plant, unsigned epoch)
     return fmin(fmin(share, 1), 1 - pow(1 - 1 / nodes, epoch));
 }
 
-/* Return what the measured curve gives all nodes together, with the reads that they have in flight.
- * Equal storages share these. */
-static double curve_rate(const struct sizing_plant *plant)
-{
-    return plant->storages *
-           sizing_curve_rate(plant->curve, plant->of[SIZING_READ_BYTES],
-                             plant->of[SIZING_DEPTH] * plant->nodes / plant->storages,
-                             plant->curve_deviations);
-}
-
-/* The most that it gives at any depth. */
-static double curve_limit(const struct sizing_plant *plant)
-{
-    if (!plant->curve)
-        return INFINITY;
-    return plant->storages *
-           sizing_curve_best(plant->curve, plant->of[SIZING_READ_BYTES], plant->curve_deviations);
-}
-
 /* Return the servers' bytes/s, from disk and from their memory. */
 static double server_rate(const struct sizing_plant *plant, unsigned epoch)
 {
-    const double disks =
-        fmin(positive_or_infinite(plant->of[SIZING_STORAGE_RATE]), curve_limit(plant));
+    double disks = positive_or_infinite(plant->of[SIZING_STORAGE_RATE]);
     const double memory = plant->of[SIZING_SERVER_CACHE_RATE];
     const double bytes = plant->of[SIZING_SAMPLES] * plant->of[SIZING_SAMPLE_BYTES];
 
+    if (plant->curve) /* the most that it gives at any depth */
+        disks = fmin(disks,
+                     plant->storages * sizing_curve_best(plant->curve, plant->of[SIZING_READ_BYTES],
+                                                         plant->curve_deviations));
     if (epoch == 0 || memory <= disks || bytes <= 0)
         return disks;
     const double hits = fmin(1, plant->of[SIZING_SERVER_CACHE_BYTES] / bytes);
@@ -141,9 +125,12 @@ static double depth_rate(const struct sizing_plant *plant)
 {
     const double latency = plant->of[SIZING_STORAGE_LATENCY_S];
 
-    if (plant->curve)
-        return curve_rate(plant) / plant->nodes;
-
+    if (plant->curve) /* of all nodes together, with the reads that equal storages share */
+        return plant->storages *
+               sizing_curve_rate(plant->curve, plant->of[SIZING_READ_BYTES],
+                                 plant->of[SIZING_DEPTH] * plant->nodes / plant->storages,
+                                 plant->curve_deviations) /
+               plant->nodes;
     return latency > 0 ? plant->of[SIZING_DEPTH] * plant->of[SIZING_READ_BYTES] / latency
                        : INFINITY;
 }

@@ -12,11 +12,6 @@
 
 enum { RECORDING_BYTES_MAX = 256 << 20 };
 
-/* Sums over a part of the recording. */
-struct recorded_part {
-    double seconds, bytes;
-};
-
 /* Reads that were counted. */
 struct recorded_reads {
     double count, bytes;
@@ -40,15 +35,19 @@ static void add_reads(const json_t *line, const char *count_key, const char *byt
     reads->bytes += rate_of(line, bytes_key) * seconds;
 }
 
-/* The difference between the halves of the recording is its uncertainty. */
-static int add_up(const char *path, const char *text, size_t bytes,
-                  struct size_recording *recording)
+int size_recording_load(const char *path, struct size_recording *recording)
 {
-    size_t lines = 0;
-    struct recorded_part halves[2] = {{0}};
+    struct {
+        double seconds, bytes;
+    } halves[2] = {{0}};
     struct recorded_reads reads = {0};
-    int code = 0;
+    char *text = NULL;
+    size_t bytes = 0, lines = 0;
 
+    *recording = (struct size_recording){0};
+    int code = file_load(path, RECORDING_BYTES_MAX, &text, &bytes);
+    if (code)
+        return code;
     for (size_t i = 0; i < bytes; i++)
         lines += text[i] == '\n';
     for (size_t i = 0, begin = 0; i < lines && code == 0; i++) {
@@ -59,10 +58,10 @@ static int add_up(const char *path, const char *text, size_t bytes,
         const double rate = rate_of(line, "storage_read_bytes_per_s") +
                             rate_of(line, "nfs_read_bytes_per_s") +
                             rate_of(line, "lustre_read_bytes_per_s");
-        struct recorded_part *half = &halves[2 * i >= lines];
+        const bool is_second = 2 * i >= lines;
         if (interval_s > 0) {
-            half->seconds += interval_s;
-            half->bytes += rate * interval_s;
+            halves[is_second].seconds += interval_s;
+            halves[is_second].bytes += rate * interval_s;
             add_reads(line, "storage_read_count_per_s", "storage_read_bytes_per_s", interval_s,
                       &reads);
             add_reads(line, "nfs_read_count_per_s", "nfs_read_bytes_per_s", interval_s, &reads);
@@ -73,6 +72,7 @@ static int add_up(const char *path, const char *text, size_t bytes,
         json_decref(line);
         begin += length + 1;
     }
+    free(text);
     const double seconds = halves[0].seconds + halves[1].seconds;
     const double read = halves[0].bytes + halves[1].bytes;
 
@@ -83,6 +83,7 @@ static int add_up(const char *path, const char *text, size_t bytes,
     recording->seconds = seconds;
     recording->bytes_per_s = (struct quantity){
         .value = read / seconds,
+        /* The difference between the halves of the recording is its uncertainty. */
         .spread = fabs(halves[0].bytes / halves[0].seconds - halves[1].bytes / halves[1].seconds) /
                   (2 * read / seconds),
     };
@@ -90,19 +91,6 @@ static int add_up(const char *path, const char *text, size_t bytes,
      */
     recording->read_bytes = reads.bytes > read / 2 ? reads.bytes / reads.count : 0;
     return 0;
-}
-
-int size_recording_load(const char *path, struct size_recording *recording)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-
-    *recording = (struct size_recording){0};
-    int code = file_load(path, RECORDING_BYTES_MAX, &text, &bytes);
-    if (code == 0)
-        code = add_up(path, text, bytes, recording);
-    free(text);
-    return code;
 }
 
 void size_recording_apply(const struct size_recording *recording, double gpus,

@@ -3,9 +3,11 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { RING_MOST = 1 << 14, EPOCHS_FOLLOWED = 4 };
 
@@ -47,13 +49,6 @@ struct epoch_times {
     double seconds, first_batch_s, stalled_s;
 };
 
-/* The slowest of all nodes counts, not of those simulated: the expected maximum of n normal values
- * grows as sqrt(2 ln n). */
-static double stretch(double nodes, unsigned followed)
-{
-    return nodes > followed && followed > 1 ? sqrt(log(nodes) / log(followed)) : 1;
-}
-
 static unsigned whole(double value, unsigned least, unsigned most)
 {
     if (!(value > least))
@@ -61,33 +56,17 @@ static unsigned whole(double value, unsigned least, unsigned most)
     return value < most ? (unsigned)(value + 1e-9) : most;
 }
 
-/* fill: share of a piece that an epoch's pieces have on average, as a batch's end may be part of
- * one.
- */
-static void set_epoch(struct simulation *simulation, unsigned epoch, double fill)
-{
-    const struct sizing_plant *plant = simulation->plant;
-    const double samples = fill * simulation->batch / simulation->pieces;
-    const double bytes = samples * plant->of[SIZING_SAMPLE_BYTES] * plant->of[SIZING_AMPLIFICATION];
-    const double hits = sizing_hits(plant, epoch);
-    const double rate = sizing_node_bytes_per_s(plant, epoch);
-
-    simulation->piece_s = (1 - hits) * bytes / rate + hits * bytes / plant->of[SIZING_CACHE_RATE];
-    simulation->load_s = plant->of[SIZING_LOAD_S] * samples;
-    simulation->decode_s = plant->of[SIZING_DECODE_S] * samples;
-    simulation->latency_s = hits < 1 ? plant->of[SIZING_STORAGE_LATENCY_S] : 0;
-    simulation->turn = simulation->latency_s > 0 ? 1 : whole(plant->of[SIZING_DEPTH], 1, RING_MOST);
-    simulation->credit_s = plant->of[SIZING_STORAGE_CREDIT_S];
-    simulation->owed_s = simulation->credit_s > 0 ? plant->of[SIZING_READ_BYTES] / rate : 0;
-}
-
 /* Divide a batch into 16 to 64 pieces, or into its samples if fewer. */
 static int start(struct simulation *simulation, uint64_t seed)
 {
     const struct sizing_plant *plant = simulation->plant;
-    const double grow = stretch(plant->nodes, whole(plant->nodes, 1, SIZING_NODES_MOST));
+    const unsigned followed = whole(plant->nodes, 1, SIZING_NODES_MOST);
+    /* The slowest of all nodes counts, not of those simulated: the expected maximum of n normal
+     * values grows as sqrt(2 ln n). */
+    const double grow =
+        plant->nodes > followed && followed > 1 ? sqrt(log(plant->nodes) / log(followed)) : 1;
 
-    simulation->node_count = whole(plant->nodes, 1, SIZING_NODES_MOST);
+    simulation->node_count = followed;
     simulation->batch = plant->of[SIZING_BATCH] * plant->of[SIZING_GPUS];
     simulation->pieces =
         whole(simulation->batch, 1, simulation->node_count > 4 ? 16 : SIZING_PIECES_MOST);
@@ -121,30 +100,9 @@ static int start(struct simulation *simulation, uint64_t seed)
     return simulation->given_back && simulation->nodes ? 0 : -ENOMEM;
 }
 
-static void stop(struct simulation *simulation)
-{
-    for (unsigned i = 0; simulation->nodes && i < simulation->node_count; i++)
-        free(simulation->nodes[i].rings);
-    free(simulation->nodes);
-    free(simulation->given_back);
-}
-
 static double vary(struct random *random, double deviation)
 {
     return deviation > 0 ? fmax(0.05, 1 + deviation * random_normal(random)) : 1;
-}
-
-/* Begin a read at `ask` or later. Returns the time when its bytes are there. A throttle makes up
- * for the time in which it was not asked, up to its credit, and collects for a read that has begun.
- */
-static double begin_read(const struct simulation *simulation, struct followed_node *node,
-                         double ask, double seconds)
-{
-    const double latency =
-        simulation->latency_s * vary(&node->random, simulation->latency_deviation);
-
-    node->read_free = fmax(node->read_free, ask - simulation->credit_s) + seconds;
-    return fmax(ask, node->read_free - fmin(simulation->owed_s, seconds)) + latency;
 }
 
 /* One turn of the I/O thread. Reads from memory end in the call that begins them, so it delivers
@@ -163,7 +121,14 @@ static void read_turn(const struct simulation *simulation, struct followed_node 
         const double size = (double)count * vary(&node->random, simulation->deviation);
         /* This piece reuses the memory of the piece `ahead` pieces earlier. */
         const double ask = node->decoded[(node->reads + count - 1) % simulation->ahead];
-        const double ready = begin_read(simulation, node, ask, simulation->piece_s * size);
+        const double seconds = simulation->piece_s * size;
+        /* A throttle makes up for the time in which it was not asked, up to its credit, and
+         * collects for a read that has begun. */
+        const double latency =
+            simulation->latency_s * vary(&node->random, simulation->latency_deviation);
+        node->read_free = fmax(node->read_free, ask - simulation->credit_s) + seconds;
+        const double ready =
+            fmax(ask, node->read_free - fmin(simulation->owed_s, seconds)) + latency;
         if (reads && ready > node->io_free) {
             *node = before;
             break;
@@ -176,22 +141,17 @@ static void read_turn(const struct simulation *simulation, struct followed_node 
         node->read[piece % simulation->ahead] = node->io_free;
 }
 
-/* Return the last piece that must be in memory before this one is drawn: the end of the window of
- * the one that refills its place in the buffer. */
-static uint64_t needed(const struct simulation *simulation, uint64_t piece)
-{
-    const uint64_t window = simulation->window, filled = piece + simulation->buffer;
-    const uint64_t end = window ? (filled / window + 1) * window - 1 : filled;
-
-    return end < simulation->last ? end : simulation->last;
-}
-
 /* Read one piece and decode it at `open` or later. Returns the time when it is in its batch. */
 static double carry_piece(const struct simulation *simulation, struct followed_node *node,
                           double open)
 {
-    const uint64_t until = needed(simulation, node->pieces);
+    /* The last piece that must be in memory before this one is drawn: the end of the window of the
+     * one that refills its place in the buffer. */
+    const uint64_t window = simulation->window, filled = node->pieces + simulation->buffer;
+    const uint64_t end = window ? (filled / window + 1) * window - 1 : filled;
+    const uint64_t until = end < simulation->last ? end : simulation->last;
 
+    assert(simulation->buffer + simulation->window + simulation->read <= simulation->ahead);
     while (node->reads <= until)
         read_turn(simulation, node);
     const double ready = fmax(node->read[until % simulation->ahead], open);
@@ -203,24 +163,33 @@ static double carry_piece(const struct simulation *simulation, struct followed_n
     return node->decode_free;
 }
 
-/* Prepare one batch on every node. Returns the time when the last node has it. */
-static double carry_batch(struct simulation *simulation, double open, double share)
+/* Steps not simulated take as long as the second half of those simulated. */
+static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoch,
+                                    unsigned steps_most)
 {
-    const unsigned pieces = whole(ceil(share * simulation->pieces), 1, simulation->pieces);
-    double ready = 0;
+    const struct sizing_plant *plant = simulation->plant;
+    const double steps = plant->of[SIZING_SAMPLES] / (simulation->batch * plant->nodes);
+    const unsigned followed = whole(ceil(steps), 1, steps_most);
+    struct epoch_times times = {0};
+    double end = 0, half = 0;
 
-    for (unsigned i = 0; i < simulation->node_count; i++)
-        for (unsigned piece = 0; piece < pieces; piece++)
-            ready = fmax(ready, carry_piece(simulation, &simulation->nodes[i], open));
-    return ready;
-}
-
-/* What a throttle was not asked for until the epoch before ended it makes up, and what it is owed
- * it still collects. */
-static void begin_epoch(struct simulation *simulation)
-{
-    const double start_s = simulation->plant->of[SIZING_START_S], credit_s = simulation->credit_s;
-
+    /* A batch's end may be part of a piece: the share of one that pieces have on average. */
+    const double pieces = fmax(1, ceil(steps * simulation->pieces - 1e-6));
+    const double fill = fmin(1, steps * simulation->pieces / pieces);
+    const double samples = fill * simulation->batch / simulation->pieces;
+    const double bytes = samples * plant->of[SIZING_SAMPLE_BYTES] * plant->of[SIZING_AMPLIFICATION];
+    const double hits = sizing_hits(plant, epoch);
+    const double rate = sizing_node_bytes_per_s(plant, epoch);
+    const double start_s = plant->of[SIZING_START_S], credit_s = plant->of[SIZING_STORAGE_CREDIT_S];
+    simulation->piece_s = (1 - hits) * bytes / rate + hits * bytes / plant->of[SIZING_CACHE_RATE];
+    simulation->load_s = plant->of[SIZING_LOAD_S] * samples;
+    simulation->decode_s = plant->of[SIZING_DECODE_S] * samples;
+    simulation->latency_s = hits < 1 ? plant->of[SIZING_STORAGE_LATENCY_S] : 0;
+    simulation->turn = simulation->latency_s > 0 ? 1 : whole(plant->of[SIZING_DEPTH], 1, RING_MOST);
+    simulation->credit_s = credit_s;
+    simulation->owed_s = credit_s > 0 ? plant->of[SIZING_READ_BYTES] / rate : 0;
+    /* What a throttle was not asked for until the epoch before ended it makes up, and what it is
+     * owed it still collects. */
     for (unsigned i = 0; i < simulation->node_count; i++) {
         struct followed_node *node = &simulation->nodes[i];
         node->read_free =
@@ -228,35 +197,21 @@ static void begin_epoch(struct simulation *simulation)
         node->io_free = start_s;
         node->decode_free = node->cores_free = 0;
         node->reads = node->pieces = 0;
-        for (unsigned k = 0; k < simulation->ahead; k++)
-            node->decoded[k] = 0;
+        memset(node->decoded, 0, simulation->ahead * sizeof *node->decoded);
     }
-    for (unsigned i = 0; i < simulation->buffers; i++)
-        simulation->given_back[i] = 0;
-}
-
-/* Steps not simulated take as long as the second half of those simulated. */
-static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoch,
-                                    unsigned steps_most)
-{
-    const double steps =
-        simulation->plant->of[SIZING_SAMPLES] / (simulation->batch * simulation->plant->nodes);
-    const unsigned followed = whole(ceil(steps), 1, steps_most);
-    struct epoch_times times = {0};
-    double end = 0, half = 0;
-
-    const double pieces = fmax(1, ceil(steps * simulation->pieces - 1e-6));
-
-    set_epoch(simulation, epoch, fmin(1, steps * simulation->pieces / pieces));
-    begin_epoch(simulation);
+    memset(simulation->given_back, 0, simulation->buffers * sizeof *simulation->given_back);
     /* Where a limit ends the epoch, the buffer has been filled from the rest of the order. */
-    const double rest = simulation->plant->of[SIZING_UNDRAWN] /
-                        (simulation->batch * simulation->plant->nodes) * simulation->pieces;
+    const double rest =
+        plant->of[SIZING_UNDRAWN] / (simulation->batch * plant->nodes) * simulation->pieces;
     simulation->last = (uint64_t)(pieces + fmin(ceil(rest), simulation->buffer)) - 1;
     for (unsigned step = 0; step < followed; step++) {
         double *buffer = &simulation->given_back[step % simulation->buffers];
         const double share = followed >= steps && step + 1 == followed ? steps - step : 1;
-        const double ready = carry_batch(simulation, *buffer, share);
+        const unsigned count = whole(ceil(share * simulation->pieces), 1, simulation->pieces);
+        double ready = 0; /* when the last node has its batch */
+        for (unsigned i = 0; i < simulation->node_count; i++)
+            for (unsigned piece = 0; piece < count; piece++)
+                ready = fmax(ready, carry_piece(simulation, &simulation->nodes[i], *buffer));
         times.stalled_s += fmax(0, ready - end);
         if (step == 0)
             times.first_batch_s = ready;
@@ -294,7 +249,10 @@ int sizing_simulate(const struct sizing_plant *plant, unsigned steps, uint64_t s
         seconds += times.seconds * times_over;
         stalled += times.stalled_s * times_over;
     }
-    stop(&simulation);
+    for (unsigned i = 0; simulation.nodes && i < simulation.node_count; i++)
+        free(simulation.nodes[i].rings);
+    free(simulation.nodes);
+    free(simulation.given_back);
     if (code)
         return code;
     const double samples = plant->of[SIZING_SAMPLES], save = sizing_checkpoint_s(plant);
@@ -305,5 +263,6 @@ int sizing_simulate(const struct sizing_plant *plant, unsigned steps, uint64_t s
     outcome->stall_share = stalled / seconds;
     if (save > 0)
         outcome->checkpoint_share = save / (save + sizing_checkpoint_interval_s(plant));
+    outcome->reached_samples_per_s = outcome->samples_per_s * (1 - outcome->checkpoint_share);
     return 0;
 }

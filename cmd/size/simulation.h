@@ -14,12 +14,13 @@
 enum { SIZING_NODES_MOST = 32, SIZING_PIECES_MOST = 64, SIZING_STEPS_MOST = 4096 };
 
 struct sizing_outcome {
-    double samples_per_s;       /* of all epochs, without checkpoints */
-    double first_samples_per_s; /* of the first epoch */
-    double later_samples_per_s; /* of the later epochs; with one epoch, that one's */
-    double first_batch_s;       /* from the start until the first batch is complete */
-    double stall_share;         /* share of time that steps wait for a batch */
-    double checkpoint_share;    /* share of time stopped to save, if saving stops training */
+    double samples_per_s;         /* of all epochs, without checkpoints */
+    double reached_samples_per_s; /* the same with them */
+    double first_samples_per_s;   /* of the first epoch */
+    double later_samples_per_s;   /* of the later epochs; with one epoch, that one's */
+    double first_batch_s;         /* from the start until the first batch is complete */
+    double stall_share;           /* share of time that steps wait for a batch */
+    double checkpoint_share;      /* share of time stopped to save, if saving stops training */
 };
 
 /* steps: most steps simulated per epoch; the rest take the pace of the second half. 0:

@@ -206,48 +206,27 @@ static void print_basis(const struct sizing_basis *basis, const json_t *job)
     json_decref(warnings);
 }
 
-static void print_row(const struct sizing_basis *basis, const struct size_settings *settings,
-                      const char *title, double gpu_rate, double gpus)
+/* Print what a GPU needs, or add it to rows. job: NULL without a result. */
+static void show_gpu(const struct size_settings *settings, const struct sizing_basis *basis,
+                     const json_t *job, const char *title, double gpu_rate, double gpus,
+                     json_t *rows)
 {
-    struct sizing_need need = sizing_of(basis, gpu_rate, gpus, settings->busy_percent / 100);
-    char name[96], samples[WORDS_BYTES], mib[WORDS_BYTES], mb[WORDS_BYTES], gigabits[WORDS_BYTES],
-        share[WORDS_BYTES], feeds[WORDS_BYTES];
-    double fed = basis->node_samples_per_s > 0
-                     ? basis->node_samples_per_s / (gpu_rate * settings->busy_percent / 100)
-                     : NAN;
+    const struct sizing_need need = sizing_of(basis, gpu_rate, gpus, settings->busy_percent / 100);
+    const bool measured = basis->node_samples_per_s > 0, valid = load_true(job, "valid");
 
-    snprintf(name, sizeof name, "%.0f x %s", gpus, title);
-    printf("  %-11s %11s %9s %9s %7s %11s %10s\n", name, words_rate(need.samples_per_s, samples),
-           words_rate(need.bytes_per_s / 1048576, mib), words_rate(need.bytes_per_s / 1e6, mb),
-           words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.nodes, share),
-           words_rate(fed, feeds));
-}
-
-/* Put what the measured rate is worth into a row. job: NULL without a result. */
-static void put_basis(json_t *row, const struct sizing_basis *basis, const json_t *job)
-{
-    const bool valid = load_true(job, "valid");
-
-    json_put_text(row, "label", load_text(job, "label"));
-    json_object_set_new(row, "valid", job ? json_boolean(valid) : json_null());
-    json_put_text(row, "invalid_reason", job && !valid ? invalid_reason(job) : NULL);
-    json_object_set_new(row, "degraded", job ? json_boolean(load_degraded(job)) : json_null());
-    json_put_text(row, "degraded_reason", load_degraded(job));
-    json_put_number(row, "sample_bytes", basis->sample_bytes);
-    json_put_number(row, "node_samples_per_s",
-                    basis->node_samples_per_s > 0 ? basis->node_samples_per_s : NAN);
-    json_put_text(row, "cache_before", load_text(job, "summary.cache_before"));
-    json_put_text(row, "limit", load_text(job, "summary.limit"));
-    json_object_set_new(row, "warnings", job ? warnings_of(job) : json_array());
-}
-
-static json_t *json_row(const struct sizing_basis *basis, const struct size_settings *settings,
-                        const char *title, double gpu_rate, double gpus)
-{
-    struct sizing_need need = sizing_of(basis, gpu_rate, gpus, settings->busy_percent / 100);
+    if (!rows) {
+        char name[96], samples[WORDS_BYTES], mib[WORDS_BYTES], mb[WORDS_BYTES],
+            gigabits[WORDS_BYTES], share[WORDS_BYTES], feeds[WORDS_BYTES];
+        const double fed =
+            measured ? basis->node_samples_per_s / (gpu_rate * settings->busy_percent / 100) : NAN;
+        snprintf(name, sizeof name, "%.0f x %s", gpus, title);
+        printf("  %-11s %11s %9s %9s %7s %11s %10s\n", name,
+               words_rate(need.samples_per_s, samples), words_rate(need.bytes_per_s / 1048576, mib),
+               words_rate(need.bytes_per_s / 1e6, mb), words_rate(need.bits_per_s / 1e9, gigabits),
+               words_rate(need.nodes, share), words_rate(fed, feeds));
+        return;
+    }
     json_t *row = json_object();
-    bool measured = basis->node_samples_per_s > 0;
-
     json_put_text(row, "gpu", title);
     json_object_set_new(row, "gpus", json_integer((json_int_t)gpus));
     json_put_number(row, "gpu_samples_per_s", gpu_rate);
@@ -260,53 +239,54 @@ static json_t *json_row(const struct sizing_basis *basis, const struct size_sett
         row, "node_feeds_gpus",
         measured ? json_number(basis->node_samples_per_s / gpu_rate * 100 / settings->busy_percent)
                  : json_null());
-    return row;
+    json_put_text(row, "label", load_text(job, "label"));
+    json_object_set_new(row, "valid", job ? json_boolean(valid) : json_null());
+    json_put_text(row, "invalid_reason", job && !valid ? invalid_reason(job) : NULL);
+    json_object_set_new(row, "degraded", job ? json_boolean(load_degraded(job)) : json_null());
+    json_put_text(row, "degraded_reason", load_degraded(job));
+    json_put_number(row, "sample_bytes", basis->sample_bytes);
+    json_put_number(row, "node_samples_per_s", measured ? basis->node_samples_per_s : NAN);
+    json_put_text(row, "cache_before", load_text(job, "summary.cache_before"));
+    json_put_text(row, "limit", load_text(job, "summary.limit"));
+    json_object_set_new(row, "warnings", job ? warnings_of(job) : json_array());
+    json_array_append_new(rows, row);
 }
 
-/* Print every requested GPU, or add it to rows. */
-static void each_gpu(const struct sizing_basis *basis, const struct size_settings *settings,
-                     double gpus, json_t *rows)
+int size_counts(const char *text, uint64_t counts[SIZE_COUNTS_MOST])
 {
-    const struct accelerator *only = NULL;
+    const struct option_list list = {.option = "gpus",
+                                     .parse = option_parse_count,
+                                     .most = 1000000000,
+                                     .count_most = SIZE_COUNTS_MOST};
 
-    if (settings->gpu)
-        only = accelerator_find(settings->gpu);
-    for (const struct accelerator *gpu = accelerator_table(); gpu->name; gpu++) {
-        if ((only && gpu != only) || settings->rate > 0)
-            continue;
-        if (rows)
-            json_array_append_new(
-                rows, json_row(basis, settings, gpu->title, gpu->mixed_samples_per_s, gpus));
-        else
-            print_row(basis, settings, gpu->title, gpu->mixed_samples_per_s, gpus);
-    }
-    if (settings->rate > 0 && rows)
-        json_array_append_new(rows, json_row(basis, settings, "own", settings->rate, gpus));
-    else if (settings->rate > 0)
-        print_row(basis, settings, "own", settings->rate, gpus);
+    return option_parse_list(&list, text, counts);
 }
 
 static int size_job(const struct size_settings *settings, const json_t *job, json_t *rows)
 {
-    struct sizing_basis basis = basis_of(settings, job);
-    double counts[SIZE_COUNTS_MOST];
+    const struct sizing_basis basis = basis_of(settings, job);
+    const struct accelerator *only = settings->gpu ? accelerator_find(settings->gpu) : NULL;
+    uint64_t counts[SIZE_COUNTS_MOST];
     const int count = size_counts(settings->gpus, counts);
 
-    for (int i = 0; rows && i < count; i++) {
-        const size_t first = json_array_size(rows);
-        each_gpu(&basis, settings, counts[i], rows);
-        for (size_t k = first; k < json_array_size(rows); k++)
-            put_basis(json_array_get(rows, k), &basis, job);
+    if (count < 0)
+        return count;
+    if (!rows) {
+        print_basis(&basis, job);
+        printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
+               settings->busy_percent);
+        printf("  %-11s%12s%10s%10s%8s%12s%11s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
+               "such nodes", "GPUs/node");
     }
-    if (rows || count < 0)
-        return count < 0 ? count : 0;
-    print_basis(&basis, job);
-    printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
-           settings->busy_percent);
-    printf("  %-11s%12s%10s%10s%8s%12s%11s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
-           "such nodes", "GPUs/node");
-    for (int i = 0; i < count; i++)
-        each_gpu(&basis, settings, counts[i], NULL);
+    for (int i = 0; i < count; i++) {
+        const double gpus = (double)counts[i];
+        const struct accelerator *gpu = accelerator_table();
+        if (settings->rate > 0)
+            show_gpu(settings, &basis, job, "own", settings->rate, gpus, rows);
+        for (; gpu->name && !(settings->rate > 0); gpu++)
+            if (!only || gpu == only)
+                show_gpu(settings, &basis, job, gpu->title, gpu->mixed_samples_per_s, gpus, rows);
+    }
     return 0;
 }
 

@@ -31,8 +31,8 @@ struct size_settings {
     uint64_t measure_ns;
 };
 
-/* Parse "8,64,512". Returns the number of counts, or -EINVAL with a reason. */
-int size_counts(const char *text, double *counts);
+/* Parse the numbers of GPUs. Returns how many there are, or -EINVAL with a reason. */
+int size_counts(const char *text, uint64_t counts[SIZE_COUNTS_MOST]);
 
 /* Return enum command_exit. */
 int size_measure(const struct invocation *invocation);

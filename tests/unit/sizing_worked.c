@@ -55,7 +55,7 @@ static const double STEP_S = 0.5 / 3 + 0.52;
 static void parts_of_the_rates(void **unused)
 {
     const struct sizing_inputs inputs = hand();
-    struct sizing_plant plant = sizing_plant_stated(&inputs, 2);
+    struct sizing_plant plant = sizing_plant_of(&inputs, 2, NULL);
 
     (void)unused;
     plant.of[SIZING_GPUS] = 3;
@@ -96,7 +96,7 @@ static void parts_of_the_rates(void **unused)
 static void epochs_and_caches(void **unused)
 {
     const struct sizing_inputs inputs = hand();
-    struct sizing_plant plant = sizing_plant_stated(&inputs, 2);
+    struct sizing_plant plant = sizing_plant_of(&inputs, 2, NULL);
 
     (void)unused;
     plant.of[SIZING_GPUS] = 3;

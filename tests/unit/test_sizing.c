@@ -15,7 +15,7 @@ static struct sizing_plant plain_plant(void)
     struct sizing_inputs inputs;
 
     sizing_inputs_start(&inputs);
-    struct sizing_plant plant = sizing_plant_stated(&inputs, 1);
+    struct sizing_plant plant = sizing_plant_of(&inputs, 1, NULL);
     plant.of[SIZING_GPUS] = 1;
     plant.of[SIZING_BATCH] = 100;
     plant.of[SIZING_SAMPLES] = 100000;
@@ -278,7 +278,7 @@ static void a_curve_limits_the_plant(void **unused)
     inputs.of[SIZING_SAMPLE_BYTES].value = 1e6;
     inputs.of[SIZING_GPU_RATE].value = 1e6;
     inputs.of[SIZING_DEPTH].value = 5;
-    struct sizing_plant plant = sizing_plant_stated(&inputs, 4);
+    struct sizing_plant plant = sizing_plant_of(&inputs, 4, NULL);
     struct sizing_rates rates = sizing_rates(&plant, 0);
     assert_int_equal(rates.limit, SIZING_PART_DEPTH);
     assert_share(rates.of[SIZING_PART_DEPTH], 2000, 1e-9); /* 20 reads in flight */
@@ -290,12 +290,12 @@ static void a_curve_limits_the_plant(void **unused)
     assert_share(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 20000, 1e-9);
     /* Deep queues may be slower: what a storage can give is its best. */
     assert_int_equal(sizing_curve_parse(&inputs.curve, 1e6, "1:100e6, 20:2e9, 100:1e9"), 0);
-    plant = sizing_plant_stated(&inputs, 4);
+    plant = sizing_plant_of(&inputs, 4, NULL);
     assert_share(sizing_rates(&plant, 0).of[SIZING_PART_STORAGE], 2000, 1e-9);
     assert_share(simulate(&plant).samples_per_s, 2000, 0.01);
     assert_int_equal(sizing_curve_parse(&inputs.curve, 1e6, "1:100e6, 100:10e9"), 0);
     inputs.is_node_storage = 1;
-    plant = sizing_plant_stated(&inputs, 4);
+    plant = sizing_plant_of(&inputs, 4, NULL);
     assert_share(sizing_rates(&plant, 0).of[SIZING_PART_DEPTH], 4 * 500, 1e-9);
     assert_share(sizing_rates(&plant, 0).of[SIZING_PART_STORAGE], 4 * 10000, 1e-9);
 }
