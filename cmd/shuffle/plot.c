@@ -46,27 +46,6 @@ static int compare_speed(const void *a, const void *b)
     return (x->bytes_per_s < y->bytes_per_s) - (x->bytes_per_s > y->bytes_per_s);
 }
 
-/* panels: from the fastest down, so that names move into free space. */
-static void draw_front(struct svg *svg, const struct plot_panel **panels, size_t count)
-{
-    struct svg_panel *chart = svg_panel(svg, "Randomness against throughput");
-    struct svg_curve *front = svg_curve(chart, "Pareto front", "#aabbcc", 1, SVG_LINE);
-    struct svg_curve *cold = svg_curve(chart, "verified cold", svg_color(0), 1, SVG_ALONE);
-    struct svg_curve *others = svg_curve(chart, "not verified cold", svg_color(1), 1, SVG_ALONE);
-
-    svg_widen(chart);
-    svg_x(chart, "distinct labels per batch relative to a random draw", SVG_LINEAR, 0, 1.2);
-    svg_y(chart, "MiB/s, read by one rank", SVG_LINEAR, 0, NAN);
-    for (size_t i = 0; i < count; i++) {
-        struct svg_curve *curve = panels[i]->verified ? cold : others;
-        const double rate = panels[i]->bytes_per_s / (1 << 20);
-        svg_point(curve, panels[i]->randomness, rate);
-        svg_name(curve, panels[i]->title);
-        if (panels[i]->on_front)
-            svg_point(front, panels[i]->randomness, rate);
-    }
-}
-
 /* counts: rows of `stride`; even: their mean if all are as many. */
 static void draw_map(struct svg_panel *map, const uint32_t *counts, size_t rows, size_t columns,
                      size_t stride, double even, double *values)
@@ -97,8 +76,24 @@ int plot_begin(struct svg *svg, const struct plot_panel *panels, size_t count, b
         if (panels[i].title[0] && panels[i].bytes_per_s > 0)
             read[used++] = &panels[i];
     qsort(read, used, sizeof *read, compare_speed);
-    if (used)
-        draw_front(svg, read, used);
+    if (used) { /* from the fastest down, so that names move into free space */
+        struct svg_panel *chart = svg_panel(svg, "Randomness against throughput");
+        struct svg_curve *front = svg_curve(chart, "Pareto front", "#aabbcc", 1, SVG_LINE);
+        struct svg_curve *cold = svg_curve(chart, "verified cold", svg_color(0), 1, SVG_ALONE);
+        struct svg_curve *others =
+            svg_curve(chart, "not verified cold", svg_color(1), 1, SVG_ALONE);
+        svg_widen(chart);
+        svg_x(chart, "distinct labels per batch relative to a random draw", SVG_LINEAR, 0, 1.2);
+        svg_y(chart, "MiB/s, read by one rank", SVG_LINEAR, 0, NAN);
+        for (size_t i = 0; i < used; i++) {
+            struct svg_curve *curve = read[i]->verified ? cold : others;
+            const double rate = read[i]->bytes_per_s / (1 << 20);
+            svg_point(curve, read[i]->randomness, rate);
+            svg_name(curve, read[i]->title);
+            if (read[i]->on_front)
+                svg_point(front, read[i]->randomness, rate);
+        }
+    }
     free(read);
     for (size_t i = 0; has_maps && i < count; i++) {
         const struct plot_panel *panel = &panels[i];

@@ -30,13 +30,6 @@ double shuffle_randomness(const struct shuffle_row *row)
     return share > 1 ? 1 : share;
 }
 
-static const char *labels_origin(const struct survey *survey)
-{
-    if (!survey->labels.of)
-        return "sorted";
-    return labels_in_paths(survey->catalog) ? "paths" : "records";
-}
-
 const char *shuffle_title(const struct survey *survey, const struct shuffle_row *row, char *text,
                           size_t text_bytes)
 {
@@ -207,10 +200,13 @@ void shuffle_print_speeds(const struct survey *survey)
 static json_t *row_json(const struct survey *survey, const struct shuffle_row *row)
 {
     const struct quality *q = &row->quality;
-    json_t *object =
-        json_pack("{s:o, s:s, s:I, s:s, s:I}", "shuffle", json_text(row->order), "partition",
-                  plan_partition_names[row->partition], "ranks", (json_int_t)row->ranks,
-                  "labels_from", labels_origin(survey), "classes", (json_int_t)survey->classes);
+    json_t *object = json_pack("{s:o, s:s, s:I, s:s, s:I}", "shuffle", json_text(row->order),
+                               "partition", plan_partition_names[row->partition], "ranks",
+                               (json_int_t)row->ranks, "labels_from",
+                               !survey->labels.of                 ? "sorted"
+                               : labels_in_paths(survey->catalog) ? "paths"
+                                                                  : "records",
+                               "classes", (json_int_t)survey->classes);
     /* Which files these figures are of, and whose. */
     struct result *result = survey->settings->data ? memory_zeroed(sizeof *result) : NULL;
     const struct ranks here = ranks_alone();
@@ -300,21 +296,14 @@ static void write_line(FILE *csv, json_t *row, bool heading)
         if (heading)
             fputs(key, csv);
         else {
-            if (json_is_string(value)) {
-                fputc('"', csv);
-                for (const char *byte = json_string_value(value); *byte; byte++) {
-                    if (*byte == '"')
-                        fputc('"', csv);
-                    fputc(*byte, csv);
-                }
-                fputc('"', csv);
-            } else if (json_is_integer(value)) {
+            if (json_is_string(value))
+                report_csv_quoted(csv, json_string_value(value));
+            else if (json_is_integer(value))
                 fprintf(csv, "%lld", (long long)json_integer_value(value));
-            } else if (json_is_real(value)) {
+            else if (json_is_real(value))
                 fprintf(csv, "%.9g", json_real_value(value));
-            } else if (json_is_boolean(value)) {
+            else if (json_is_boolean(value))
                 fputs(json_is_true(value) ? "true" : "false", csv);
-            }
         }
     }
     fputc('\n', csv);

@@ -16,6 +16,7 @@
 #include "shuffle/outline.h"
 #include "shuffle/preset.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -103,9 +104,17 @@ static const struct option_spec shuffle_options[] = {
 
 /* ---- options ---- */
 
-static int parse_partitions(const char *list, bool *wanted)
+/* One row per partition, number of ranks and order. */
+static int list_rows(struct survey *survey, const struct invocation *invocation)
 {
-    char *copy = strdup(list), *cursor = copy, *part;
+    const struct shuffle_settings *settings = survey->settings;
+    const char *const *orders = (const char *const *)invocation->operands;
+    const struct option_list rank_list = {
+        .option = "ranks", .parse = option_parse_count, .most = 1 << 20, .count_most = RANK_COUNTS};
+    size_t count = (size_t)invocation->count;
+    bool wanted[8] = {false};
+    uint64_t ranks[RANK_COUNTS];
+    char *copy = strdup(settings->partitions), *cursor = copy, *part;
     int code = copy ? 0 : fail(ENOMEM, "out of memory");
 
     while (code == 0 && (part = strsep(&cursor, ","))) {
@@ -115,60 +124,14 @@ static int parse_partitions(const char *list, bool *wanted)
                 wanted[i] = found = true;
         if (!found)
             code = fail(EINVAL,
-                        "--partition: '%s' is not one of disjoint, sticky, shards, "
-                        "replicated, elastic, all",
+                        "--partition: '%s' is not one of disjoint, sticky, shards, replicated, "
+                        "elastic, all",
                         part);
     }
     free(copy);
-    return code;
-}
-
-static int parse_ranks(const char *list, uint32_t *ranks, size_t *rank_count)
-{
-    char *copy = strdup(list), *cursor = copy, *part;
-    int code = copy ? 0 : fail(ENOMEM, "out of memory");
-
-    while (code == 0 && (part = strsep(&cursor, ","))) {
-        uint64_t count;
-        code = option_parse_count(part, &count);
-        if (code == 0 && (count == 0 || count > 1 << 20))
-            code = fail(EINVAL, "--ranks: '%s' is not within 1 .. %d", part, 1 << 20);
-        if (code == 0 && *rank_count == RANK_COUNTS)
-            code = fail(EINVAL, "--ranks: at most %d numbers", RANK_COUNTS);
-        if (code == 0)
-            ranks[(*rank_count)++] = (uint32_t)count;
-    }
-    free(copy);
-    return code;
-}
-
-/* The command line names the preset and overrides it. The preset's order replaces a missing
- * operand. */
-static int apply_preset(const struct invocation *invocation, struct survey *survey)
-{
-    struct shuffle_settings *settings = invocation->settings;
-    int code = settings->as ? layers_preset(settings->as, shuffle_options, settings) : 0;
-
-    if (code || !settings->as)
-        return code;
-    survey->preset_order = preset_value(preset_find(settings->as), "shuffle");
-    return layers_command_line(invocation, shuffle_options, settings);
-}
-
-/* One row per partition, number of ranks and order. */
-static int list_rows(struct survey *survey, const struct invocation *invocation)
-{
-    const struct shuffle_settings *settings = survey->settings;
-    const char *const *orders = (const char *const *)invocation->operands;
-    size_t count = (size_t)invocation->count, rank_count = 0;
-    bool wanted[8] = {false};
-    uint32_t ranks[RANK_COUNTS];
-    int code = parse_partitions(settings->partitions, wanted);
-
-    if (code == 0)
-        code = parse_ranks(settings->ranks, ranks, &rank_count);
-    if (code)
-        return code;
+    const int rank_count = code ? code : option_parse_list(&rank_list, settings->ranks, ranks);
+    if (rank_count < 0)
+        return rank_count;
     if (count == 0 && settings->as) {
         orders = &survey->preset_order;
         count = 1;
@@ -177,40 +140,19 @@ static int list_rows(struct survey *survey, const struct invocation *invocation)
         while (shuffle_registry[count])
             count++;
     }
-    survey->rows = memory_array(8 * rank_count * count, sizeof *survey->rows);
+    survey->rows = memory_array(8 * (size_t)rank_count * count, sizeof *survey->rows);
     if (!survey->rows)
         return -ENOMEM;
     for (int partition = 0; plan_partition_names[partition]; partition++)
-        for (size_t r = 0; wanted[partition] && r < rank_count; r++)
+        for (int r = 0; wanted[partition] && r < rank_count; r++)
             for (size_t i = 0; i < count; i++)
                 survey->rows[survey->row_count++] =
                     (struct shuffle_row){.order = orders ? orders[i] : shuffle_registry[i]->name,
                                          .partition = (enum plan_partition)partition,
-                                         .ranks = ranks[r]};
+                                         .ranks = (uint32_t)ranks[r]};
     if (settings->plot)
         survey->panels = memory_array(survey->row_count, sizeof *survey->panels);
     return settings->plot && !survey->panels ? -ENOMEM : 0;
-}
-
-/* Check all options before any work. */
-static int check(struct survey *survey, const struct invocation *invocation)
-{
-    int code = apply_preset(invocation, survey);
-
-    if (code == 0)
-        code = list_rows(survey, invocation);
-    if (code == 0 && survey->settings->measure && !survey->settings->data)
-        code = fail(EINVAL, "--measure needs --data");
-    if (code == 0 && survey->settings->plot)
-        code = svg_check_path(survey->settings->plot);
-    if (code == 0 && survey->settings->data)
-        code = arguments_check_data("data", survey->settings->data);
-    for (int i = 0; code == 0 && i < invocation->count; i++) {
-        struct plugin_choice choice;
-        code = plugin_choose("shuffle", shuffle_registry, invocation->operands[i], &choice);
-        plugin_release(&choice);
-    }
-    return code;
 }
 
 /* ---- the data set ---- */
@@ -232,25 +174,6 @@ static void show_indexing(void *context, uint64_t done_bytes, uint64_t total_byt
 static void show_labels(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
     show_share(context, "reading labels", done_bytes, total_bytes);
-}
-
-/* auto assumes sorted labels if they cannot be read; the heading reports this. */
-static int find_labels(struct survey *survey)
-{
-    const struct shuffle_settings *settings = survey->settings;
-    const struct catalog *catalog = survey->catalog;
-    int code;
-
-    survey->classes = (uint32_t)settings->classes;
-    if (settings->labels == SHUFFLE_LABELS_SORTED)
-        return 0;
-    if (settings->labels == SHUFFLE_LABELS_AUTO && !labels_in_paths(catalog) &&
-        catalog->record_bytes_total > SMALL_BYTES)
-        return 0;
-    code = labels_read(&survey->format, catalog, show_labels, &survey->line, &survey->labels);
-    if (code == 0)
-        survey->classes = survey->labels.classes;
-    return code == -ENODATA && settings->labels == SHUFFLE_LABELS_AUTO ? 0 : code;
 }
 
 /* Return the memory for surveying a shuffle, in addition to the shuffle's own. */
@@ -284,10 +207,10 @@ static int open_catalog(struct survey *survey)
     const struct shuffle_settings *settings = survey->settings;
     const struct format_scan scan = {.progress = show_indexing, .progress_context = &survey->line};
 
+    survey->classes = (uint32_t)settings->classes;
     if (!settings->data) {
         if (check_memory(survey, settings->records, settings->records * sizeof(struct extent)))
             return -ENOMEM;
-        survey->classes = (uint32_t)settings->classes;
         survey->catalog = outline_create(settings->records, (uint32_t)settings->shards,
                                          (uint32_t)settings->sample_bytes, 0);
         return survey->catalog ? 0 : -EINVAL;
@@ -299,8 +222,17 @@ static int open_catalog(struct survey *survey)
         format_say_remarks(survey->catalog);
     if (code == 0)
         code = check_memory(survey, survey->catalog->record_count, 0);
-    if (code == 0)
-        code = find_labels(survey);
+    /* auto assumes sorted labels if they cannot be read; the heading reports this. */
+    const bool is_auto = settings->labels == SHUFFLE_LABELS_AUTO;
+    if (code == 0 && settings->labels != SHUFFLE_LABELS_SORTED &&
+        !(is_auto && !labels_in_paths(survey->catalog) &&
+          survey->catalog->record_bytes_total > SMALL_BYTES)) {
+        code = labels_read(&survey->format, survey->catalog, show_labels, &survey->line,
+                           &survey->labels);
+        if (code == 0)
+            survey->classes = survey->labels.classes;
+        code = code == -ENODATA && is_auto ? 0 : code;
+    }
     line_clear(&survey->line);
     return code;
 }
@@ -319,19 +251,6 @@ static void draw_seen(void *context, uint32_t rank, uint64_t epoch, uint64_t dra
 
     if (rank == 0 && epoch == 0)
         plot_draw(drawing->panel, draw, quality_label(drawing->terms, record));
-}
-
-static void start_panel(const struct survey *survey, const struct shuffle_row *row,
-                        struct plot_panel *panel)
-{
-    const uint32_t parts = row->partition == PLAN_REPLICATED ? 1 : row->ranks;
-
-    *panel = (struct plot_panel){
-        .draws = survey->catalog->record_count / parts,
-        .batch_size = (uint32_t)survey->settings->batch_size,
-        .classes = survey->classes,
-    };
-    shuffle_title(survey, row, panel->title, sizeof panel->title);
 }
 
 static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_panel *panel)
@@ -359,11 +278,18 @@ static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_p
     };
     struct drawing drawing = {.terms = &terms, .panel = panel};
 
+    assert(row->ranks > 0);
     if (settings->direct)
         terms.reads.alignment = DIRECT_ALIGNMENT;
     row->reads = terms.reads;
     if (panel) {
-        start_panel(survey, row, panel);
+        *panel = (struct plot_panel){
+            .draws = survey->catalog->record_count /
+                     (row->partition == PLAN_REPLICATED ? 1 : row->ranks),
+            .batch_size = (uint32_t)settings->batch_size,
+            .classes = survey->classes,
+        };
+        shuffle_title(survey, row, panel->title, sizeof panel->title);
         terms.draw = draw_seen;
         terms.context = &drawing;
     }
@@ -381,45 +307,34 @@ static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_p
     return 0;
 }
 
-static int look_at_all(struct survey *survey, bool table)
-{
-    if (table)
-        shuffle_print_set(survey);
-    for (size_t i = 0; i < survey->row_count; i++) {
-        struct shuffle_row *row = &survey->rows[i];
-        if (table && (i == 0 || row->partition != row[-1].partition || row->ranks != row[-1].ranks))
-            shuffle_print_heading(row);
-        int code = look_at(survey, row, survey->panels ? &survey->panels[i] : NULL);
-        if (code)
-            return code;
-        if (table)
-            shuffle_print_row(row);
-        fflush(stdout);
-    }
-    if (table)
-        shuffle_print_legend(survey);
-    return 0;
-}
-
 /* ---- the command ---- */
 
-static int write_plot(const struct survey *survey)
+/* Check all options before any work. */
+static int check(struct survey *survey, const struct invocation *invocation)
 {
-    for (size_t i = 0; i < survey->row_count; i++) {
-        const struct shuffle_row *row = &survey->rows[i];
-        survey->panels[i].randomness = shuffle_randomness(row);
-        if (!isnan(survey->panels[i].randomness))
-            survey->panels[i].bytes_per_s = row->speed.bytes.median;
-        survey->panels[i].on_front = row->speed.on_front;
-        survey->panels[i].verified = row->speed.cold_runs == row->speed.runs;
+    struct shuffle_settings *settings = invocation->settings;
+    int code = 0;
+
+    if (settings->as) { /* the command line overrides the preset that it names */
+        code = layers_preset(settings->as, shuffle_options, settings);
+        if (code == 0) {
+            survey->preset_order = preset_value(preset_find(settings->as), "shuffle");
+            code = layers_command_line(invocation, shuffle_options, settings);
+        }
     }
-    double *values;
-    struct svg svg;
-    int code = plot_begin(&svg, survey->panels, survey->row_count, true, &values);
     if (code == 0)
-        code = svg_save(&svg, survey->settings->plot);
-    svg_release(&svg);
-    free(values);
+        code = list_rows(survey, invocation);
+    if (code == 0 && settings->measure && !settings->data)
+        code = fail(EINVAL, "--measure needs --data");
+    if (code == 0 && settings->plot)
+        code = svg_check_path(settings->plot);
+    if (code == 0 && settings->data)
+        code = arguments_check_data("data", settings->data);
+    for (int i = 0; code == 0 && i < invocation->count; i++) {
+        struct plugin_choice choice;
+        code = plugin_choose("shuffle", shuffle_registry, invocation->operands[i], &choice);
+        plugin_release(&choice);
+    }
     return code;
 }
 
@@ -429,14 +344,40 @@ static int carry_out(struct survey *survey)
     const bool table = !settings->json || strcmp(settings->json, "-") != 0;
     int code = open_catalog(survey);
 
-    if (code == 0)
-        code = look_at_all(survey, table);
+    if (code == 0 && table)
+        shuffle_print_set(survey);
+    for (size_t i = 0; code == 0 && i < survey->row_count; i++) {
+        struct shuffle_row *row = &survey->rows[i];
+        if (table && (i == 0 || row->partition != row[-1].partition || row->ranks != row[-1].ranks))
+            shuffle_print_heading(row);
+        code = look_at(survey, row, survey->panels ? &survey->panels[i] : NULL);
+        if (code == 0 && table)
+            shuffle_print_row(row);
+        fflush(stdout);
+    }
+    if (code == 0 && table)
+        shuffle_print_legend(survey);
     if (code == 0 && settings->measure)
         code = shuffle_measure(survey);
     if (code == 0 && settings->measure && table)
         shuffle_print_speeds(survey);
-    if (code == 0 && settings->plot)
-        code = write_plot(survey);
+    if (code == 0 && settings->plot) {
+        struct svg svg;
+        double *values;
+        for (size_t i = 0; i < survey->row_count; i++) {
+            const struct shuffle_row *row = &survey->rows[i];
+            struct plot_panel *panel = &survey->panels[i];
+            panel->randomness = shuffle_randomness(row);
+            panel->bytes_per_s = isnan(panel->randomness) ? 0 : row->speed.bytes.median;
+            panel->on_front = row->speed.on_front;
+            panel->verified = row->speed.cold_runs == row->speed.runs;
+        }
+        code = plot_begin(&svg, survey->panels, survey->row_count, true, &values);
+        if (code == 0)
+            code = svg_save(&svg, settings->plot);
+        svg_release(&svg);
+        free(values);
+    }
     return code == 0 && (settings->json || settings->csv) ? shuffle_write_files(survey) : code;
 }
 
