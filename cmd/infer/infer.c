@@ -19,6 +19,7 @@
 #include "report/seal.h"
 #include "report/words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -28,9 +29,9 @@
 
 struct infer_settings {
     struct network_settings network;
-    char *batch_sizes, *precisions, *checkpoint, *weights, *calibrate_data;
+    struct infer_job infer; /* with the options that need no look */
+    char *batch_sizes, *precisions;
     uint64_t warmup, calibrate;
-    int calibrate_by;
 };
 
 /* clang-format off: one or two rows each */
@@ -38,10 +39,11 @@ struct infer_settings {
 #define JOB NETWORK_JOB(struct infer_settings)
 static const struct option_spec infer_options[] = {
     NETWORK_OPTIONS(struct infer_settings),
-    {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "PATH", .reach = OPTION_READS,
+    {"checkpoint", 0, OPTION_TEXT, FIELD(infer.checkpoint), .metavar = "PATH",
+     .reach = OPTION_READS,
      .summary = "trained weights: a file, or the folder of 'train --checkpoint'; default: random "
                 "weights, no accuracy"},
-    {"init", 0, OPTION_TEXT, FIELD(weights), .metavar = "FILE", .reach = OPTION_READS,
+    {"init", 0, OPTION_TEXT, FIELD(infer.weights), .metavar = "FILE", .reach = OPTION_READS,
      .summary = "or weights in a safetensors file, by torchvision's names"},
     JOB_READER_ROWS(JOB),
     JOB_DECODE_ROWS(JOB),
@@ -56,10 +58,10 @@ static const struct option_spec infer_options[] = {
     {"calibrate-images", 0, OPTION_COUNT, FIELD(calibrate), .alias = "calibrate",
      .fallback = "1250", .minimum = 1, .maximum = 1 << 24,
      .summary = "images for calibrating the activation ranges of INT8"},
-    {"calibrate-data", 0, OPTION_TEXT, FIELD(calibrate_data), .metavar = "PATH",
+    {"calibrate-data", 0, OPTION_TEXT, FIELD(infer.calibrate_data), .metavar = "PATH",
      .reach = OPTION_INDEXES_SET,
      .summary = "data set of the calibration images; default: the first images of --data"},
-    {"calibrate-by", 0, OPTION_CHOICE, FIELD(calibrate_by), .fallback = "kl",
+    {"calibrate-by", 0, OPTION_CHOICE, FIELD(infer.calibrate_by), .fallback = "kl",
      .choices = quantise_methods,
      .summary = "range with the least information loss, of the largest value, or of 99.99% of "
                 "the values"},
@@ -94,18 +96,6 @@ static void show_pass(void *context, const struct infer_row *row, uint64_t done,
     line_show(&show->line, text);
 }
 
-static void print_latency(const struct histogram *latency_ns, double fraction)
-{
-    char text[WORDS_BYTES];
-
-    printf(" %7s", words_duration(histogram_quantile(latency_ns, fraction), text));
-}
-
-static double wait_percent(const struct infer_row *row)
-{
-    return row->io.wall_ns ? 100 * (double)row->io.wait_ns / (double)row->io.wall_ns : 0;
-}
-
 static bool has_accuracy(const struct infer_result *result, const struct infer_row *row)
 {
     return result->weights[0] && row->counted;
@@ -114,8 +104,10 @@ static bool has_accuracy(const struct infer_result *result, const struct infer_r
 static void show_row(void *context, const struct infer_result *result, const struct infer_row *row)
 {
     struct infer_show *show = context;
+    static const double shown[] = {0.5, 0.9, 0.99, 1};
     char whole[WORDS_BYTES], network[WORDS_BYTES];
 
+    assert(result->row_count > 0);
     if (!show->table)
         return;
     line_clear(&show->line);
@@ -128,7 +120,7 @@ static void show_row(void *context, const struct infer_result *result, const str
             words_count(result->rows[0].io.samples, records));
         if (result->calibrated)
             printf("INT8 calibrated by %s on %s images\n",
-                   quantise_methods[show->settings->calibrate_by],
+                   quantise_methods[show->settings->infer.calibrate_by],
                    words_count(result->calibrated, records));
         printf("%27s  %s\n", "images/s", "batch latency");
         printf("%4s %5s %8s %7s %7s %7s %7s %7s %6s %6s %6s\n", "", "batch", "pipeline", "network",
@@ -137,11 +129,10 @@ static void show_row(void *context, const struct infer_result *result, const str
     printf("%-4s %5u %8s %7s", row->precision, row->batch_size,
            words_rate(infer_samples_per_s(row), whole),
            words_rate(infer_compute_samples_per_s(row), network));
-    print_latency(&row->latency_ns, 0.5);
-    print_latency(&row->latency_ns, 0.9);
-    print_latency(&row->latency_ns, 0.99);
-    print_latency(&row->latency_ns, 1);
-    printf(" %5.1f%%", wait_percent(row));
+    for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
+        printf(" %7s", words_duration(histogram_quantile(&row->latency_ns, shown[i]), whole));
+    printf(" %5.1f%%",
+           row->io.wall_ns ? 100 * (double)row->io.wait_ns / (double)row->io.wall_ns : 0);
     if (has_accuracy(result, row))
         printf(" %6s %6s\n", words_percent(row->top1, whole), words_percent(row->top5, network));
     else
@@ -156,32 +147,19 @@ static const char *accuracy_reason(const struct infer_result *result, const stru
     return row->counted ? "" : "no sample has a label";
 }
 
-/* Return the row of the same batch size in the first precision; NULL for rows of that precision. */
-static const struct infer_row *baseline(const struct infer_result *result,
-                                        const struct infer_row *row)
+static void print_comparison(const struct infer_result *result, const struct infer_row *row)
 {
-    const struct infer_row *first = result->rows;
+    const struct infer_row *first = result->rows; /* of this batch size */
 
     while (first->batch_size != row->batch_size)
         first++;
-    return strcmp(first->precision, row->precision) == 0 ? NULL : first;
-}
-
-/* Return whether a row is INT8 in name only. */
-static bool is_nothing(const struct infer_row *row)
-{
-    return row->is_int8 && row->int8.in_int8 == 0;
-}
-
-static void print_comparison(const struct infer_result *result, const struct infer_row *row)
-{
-    const struct infer_row *first = baseline(result, row);
-
     if (row->is_int8)
         printf("int8, batches of %u: %u of %u layers ran in INT8%s\n", row->batch_size,
                row->int8.in_int8, row->int8.layers,
                row->int8.in_int8 ? "" : ", all in floating point: nothing to compare");
-    if (!first || is_nothing(row) || is_nothing(first))
+    /* Nothing to compare with itself, nor in INT8 by name only. */
+    if (strcmp(first->precision, row->precision) == 0 || (row->is_int8 && !row->int8.in_int8) ||
+        (first->is_int8 && !first->int8.in_int8))
         return;
     printf("%s vs %s, batches of %u: network speed x%.2f", row->precision, first->precision,
            row->batch_size, infer_compute_samples_per_s(row) / infer_compute_samples_per_s(first));
@@ -216,11 +194,6 @@ static json_t *json_share(bool known, double share)
     return known ? json_number(share) : json_null();
 }
 
-static json_t *json_layers(const struct infer_row *row, uint32_t count)
-{
-    return row->is_int8 ? json_integer((json_int_t)count) : json_null();
-}
-
 static json_t *json_row(const struct infer_result *result, const struct infer_row *row)
 {
     const bool known = has_accuracy(result, row);
@@ -245,8 +218,9 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
         "record_bytes", (json_int_t)row->io.record_bytes, "storage_percent",
         json_number(storage < 0 ? NAN : storage), "storage_percent_reason",
         storage < 0 ? row->io.device.reason : "", "int8_layers",
-        json_layers(row, row->int8.in_int8), "weight_layers", json_layers(row, row->int8.layers),
-        "precision", row->precision, "batch_size", (json_int_t)row->batch_size, "samples",
+        row->is_int8 ? json_integer((json_int_t)row->int8.in_int8) : json_null(), "weight_layers",
+        row->is_int8 ? json_integer((json_int_t)row->int8.layers) : json_null(), "precision",
+        row->precision, "batch_size", (json_int_t)row->batch_size, "samples",
         (json_int_t)row->io.samples, "samples_per_s", json_number(infer_samples_per_s(row)),
         "network_samples_per_s", json_number(infer_compute_samples_per_s(row)), "latency", object,
         "wall_s", json_number((double)row->io.wall_ns * 1e-9), "wait_s",
@@ -256,8 +230,8 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
         json_share(known, row->top5), "accuracy_reason", accuracy_reason(result, row));
 }
 
-static json_t *json_of(const struct infer_settings *settings, const struct infer_job *job,
-                       const struct infer_result *result, const char *command)
+static json_t *json_of(const struct infer_job *job, const struct infer_result *result,
+                       const char *command)
 {
     json_t *document = json_object(), *rows = json_array();
 
@@ -271,7 +245,7 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
     json_put_text(document, "backend", result->backend);
     report_verdict(document, &result->result);
     json_put_count(document, "calibrated", result->calibrated);
-    json_put_text(document, "calibrated_by", quantise_methods[settings->calibrate_by]);
+    json_put_text(document, "calibrated_by", quantise_methods[job->calibrate_by]);
     json_put_count(document, "side", job->training.side);
     json_put_count(document, "classes", job->training.classes);
     json_put_count(document, "parameters", result->cost.parameters);
@@ -289,29 +263,6 @@ static json_t *json_of(const struct infer_settings *settings, const struct infer
 }
 
 /* ---- the command ---- */
-
-static int parse_batch_sizes(const char *text, struct infer_job *job)
-{
-    const char *rest = text;
-
-    do {
-        char *end;
-        errno = 0;
-        unsigned long size = strtoul(rest, &end, 10);
-        if (end == rest || *rest == '-' || errno || size == 0 || size > 1 << 20 ||
-            (*end && *end != ','))
-            return fail(
-                EINVAL,
-                "--batch-size: '%s' is not a list of numbers from 1 to 1048576 (example: 1,8,64)",
-                text);
-        if (job->batch_size_count == INFER_BATCH_SIZES_MAX)
-            return fail(EINVAL, "--batch-size: more than %d sizes", INFER_BATCH_SIZES_MAX);
-        job->batch_sizes[job->batch_size_count++] = (uint32_t)size;
-        rest = end + 1;
-        if (!*end)
-            return 0;
-    } while (true);
-}
 
 /* Split text into names, in place. */
 static int parse_precisions(char *text, struct infer_job *job)
@@ -336,39 +287,45 @@ static int parse_precisions(char *text, struct infer_job *job)
     return 0;
 }
 
-static int fill_job(struct infer_settings *settings, struct infer_job *infer)
+/* Complete settings->infer. */
+static int fill_job(struct infer_settings *settings)
 {
+    const struct option_list list = {.option = "batch-size",
+                                     .parse = option_parse_count,
+                                     .most = 1 << 20,
+                                     .count_most = INFER_BATCH_SIZES_MAX};
+    struct infer_job *infer = &settings->infer;
+    uint64_t sizes[INFER_BATCH_SIZES_MAX];
     int code = network_choose(&settings->network, infer_options, NETWORK_JOB(struct infer_settings),
                               &infer->training);
 
     if (code == 0)
-        code = arguments_check_data("checkpoint", settings->checkpoint);
+        code = arguments_check_data("checkpoint", infer->checkpoint);
     if (code == 0)
-        code = arguments_check_data("init", settings->weights);
+        code = arguments_check_data("init", infer->weights);
     if (code == 0)
-        code = arguments_check_data("calibrate-data", settings->calibrate_data);
+        code = arguments_check_data("calibrate-data", infer->calibrate_data);
     if (code)
         return code;
     infer->job = settings->network.job;
-    if (settings->checkpoint && settings->weights)
+    if (infer->checkpoint && infer->weights)
         return fail(EINVAL, "only one of --checkpoint and --init can be given");
-    infer->checkpoint = settings->checkpoint;
-    infer->weights = settings->weights;
     infer->warmup = (uint32_t)settings->warmup;
     infer->calibrate = (uint32_t)settings->calibrate;
-    infer->calibrate_data = settings->calibrate_data;
-    infer->calibrate_by = (enum quantise_method)settings->calibrate_by;
     code = parse_precisions(settings->precisions, infer);
-    return code ? code : parse_batch_sizes(settings->batch_sizes, infer);
+    const int count = code ? code : option_parse_list(&list, settings->batch_sizes, sizes);
+    for (int i = 0; i < count; i++)
+        infer->batch_sizes[infer->batch_size_count++] = (uint32_t)sizes[i];
+    return count < 0 ? count : 0;
 }
 
 static int infer_command(const struct invocation *invocation)
 {
     struct infer_settings *settings = invocation->settings;
-    struct infer_job job = {0};
+    struct infer_job *const job = &settings->infer;
     struct infer_result result = {0};
 
-    if (fill_job(settings, &job) || outputs_check(&job.job, "{\"schema\"", "")) {
+    if (fill_job(settings) || outputs_check(&job->job, "{\"schema\"", "")) {
         option_release(job_options, &settings->network.job);
         return command_misused(invocation);
     }
@@ -378,10 +335,10 @@ static int infer_command(const struct invocation *invocation)
     struct infer_show show = {.settings = settings,
                               .line = line_start(),
                               .table =
-                                  !job.job.output.json || strcmp(job.job.output.json, "-") != 0};
+                                  !job->job.output.json || strcmp(job->job.output.json, "-") != 0};
     const struct infer_observer observer = {
         .progress = show_pass, .row = show_row, .context = &show};
-    int code = infer_run(&job, &observer, &result);
+    int code = infer_run(job, &observer, &result);
     uint64_t skipped = result.result.index_faults;
     for (uint32_t i = 0; i < result.row_count; i++)
         skipped += result.rows[i].io.skipped;
@@ -405,8 +362,8 @@ static int infer_command(const struct invocation *invocation)
         if (!result.result.valid)
             words_print(stdout, "INVALID:", 9, escape_shown(result.result.invalid_reason));
     }
-    if (code == 0 && job.job.output.json)
-        code = json_file_write(job.job.output.json, json_of(settings, &job, &result, command));
+    if (code == 0 && job->job.output.json)
+        code = json_file_write(job->job.output.json, json_of(job, &result, command));
     infer_destroy(&result);
     option_release(job_options, &settings->network.job);
     return code ? command_failed(invocation) : good ? COMMAND_OK : COMMAND_FAILED;

@@ -59,20 +59,6 @@ void train_report_epoch(const char *network, const struct train_result *result,
 
 /* ---- files ---- */
 
-static int write_text(struct text_stream *stream, const char *path)
-{
-    char *text;
-    size_t bytes;
-    int code = text_stream_take(stream, &text, &bytes);
-
-    if (code == 0 && strcmp(path, "-") == 0)
-        fputs(text, stdout);
-    else if (code == 0)
-        code = report_write_file(path, text, bytes);
-    free(text);
-    return code;
-}
-
 static int write_csv(const char *path, const struct train_result *result)
 {
     struct text_stream draft;
@@ -106,7 +92,7 @@ static int write_csv(const char *path, const struct train_result *result)
         report_csv_marks(stream, of, NULL, degraded);
         fputc('\n', stream);
     }
-    return write_text(&draft, path);
+    return outputs_write(path, &draft);
 }
 
 static json_t *json_epoch(const struct train_epoch *epoch)
@@ -234,7 +220,7 @@ int train_report_end(const struct train_job *job, const struct train_result *res
                 code = text_stream_open(&draft);
                 if (code == 0) {
                     report_series_csv(draft.stream, result->result.timeline);
-                    code = write_text(&draft, path);
+                    code = outputs_write(path, &draft);
                 }
             }
         }

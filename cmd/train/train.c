@@ -23,11 +23,9 @@
 
 struct train_settings {
     struct network_settings network;
-    char *evaluation_data, *checkpoint, *exchange, *initial, *final;
-    uint64_t evaluate_every, buckets, accumulate;
-    int recipe;
-    double rate, momentum, weight_decay, label_smoothing, warmup_epochs, clip_norm, target;
-    bool resume, restart;
+    struct train_job train; /* with the options that need no look */
+    char *exchange;
+    uint64_t buckets, accumulate;
 };
 
 static const char *const recipe_names[] = {"sgd", "lars", NULL};
@@ -37,7 +35,7 @@ static const char *const recipe_names[] = {"sgd", "lars", NULL};
 #define JOB NETWORK_JOB(struct train_settings)
 static const struct option_spec train_options[] = {
     NETWORK_OPTIONS(struct train_settings),
-    {"eval-data", 0, OPTION_TEXT, FIELD(evaluation_data), .metavar = "PATH",
+    {"eval-data", 0, OPTION_TEXT, FIELD(train.evaluation_data), .metavar = "PATH",
      .reach = OPTION_INDEXES_SET, .summary = "data set for evaluation"},
     JOB_AS_ROW(JOB),
     JOB_READER_ROWS(JOB),
@@ -54,20 +52,21 @@ static const struct option_spec train_options[] = {
      .maximum = 1 << 20,
      .summary = "batches of one rank whose gradients are added up before they are exchanged and "
                 "the weights updated"},
-    {"recipe", 0, OPTION_CHOICE, FIELD(recipe), .fallback = "sgd", .choices = recipe_names,
+    {"recipe", 0, OPTION_CHOICE, FIELD(train.recipe), .fallback = "sgd", .choices = recipe_names,
      .summary = "SGD with cosine decay, or LARS for large batches"},
-    {"lr", 0, OPTION_REAL, FIELD(rate), .fallback = "-1", .minimum = -1, .maximum = 1e6,
+    {"lr", 0, OPTION_REAL, FIELD(train.rate), .fallback = "-1", .minimum = -1, .maximum = 1e6,
      .summary = "peak learning rate; below 0: the recipe's for the batch size"},
-    {"momentum", 0, OPTION_REAL, FIELD(momentum), .fallback = "-1", .minimum = -1, .maximum = 1,
-     .summary = "momentum; below 0: the recipe's"},
-    {"weight-decay", 0, OPTION_REAL, FIELD(weight_decay), .fallback = "-1", .minimum = -1,
+    {"momentum", 0, OPTION_REAL, FIELD(train.momentum), .fallback = "-1", .minimum = -1,
+     .maximum = 1, .summary = "momentum; below 0: the recipe's"},
+    {"weight-decay", 0, OPTION_REAL, FIELD(train.weight_decay), .fallback = "-1", .minimum = -1,
      .maximum = 1e6,
      .summary = "weight decay of weights (lars: and fc biases); below 0: the recipe's"},
-    {"label-smoothing", 0, OPTION_REAL, FIELD(label_smoothing), .fallback = "-1", .minimum = -1,
-     .maximum = 0.99, .summary = "below 0: the recipe's"},
-    {"warmup", 0, OPTION_REAL, FIELD(warmup_epochs), .fallback = "-1", .minimum = -1,
+    {"label-smoothing", 0, OPTION_REAL, FIELD(train.label_smoothing), .fallback = "-1",
+     .minimum = -1, .maximum = 0.99, .summary = "below 0: the recipe's"},
+    {"warmup", 0, OPTION_REAL, FIELD(train.warmup_epochs), .fallback = "-1", .minimum = -1,
      .maximum = 1e6, .summary = "warm-up epochs of the learning rate; below 0: the recipe's"},
-    {"clip-norm", 0, OPTION_REAL, FIELD(clip_norm), .fallback = "-1", .minimum = -1, .maximum = 1e9,
+    {"clip-norm", 0, OPTION_REAL, FIELD(train.clip_norm), .fallback = "-1", .minimum = -1,
+     .maximum = 1e9,
      .summary = "shorten an update's gradients to this norm over all parameters if theirs is "
                 "larger; 0: never; below 0: the recipe's"},
     {"exchange", 0, OPTION_TEXT, FIELD(exchange), .fallback = "auto", .metavar = "NAME",
@@ -78,19 +77,21 @@ static const struct option_spec train_options[] = {
      .summary =
          "at most this many buckets of gradients, cut at layers, each reduced once complete"},
 
-    {"eval-every", 0, OPTION_COUNT, FIELD(evaluate_every), .fallback = "1", .minimum = 1,
+    {"eval-every", 0, OPTION_COUNT, FIELD(train.evaluate_every), .fallback = "1", .minimum = 1,
      .maximum = 1 << 20, .section = "Duration", .summary = "epochs between evaluations"},
-    {"target", 0, OPTION_REAL, FIELD(target), .fallback = "0", .maximum = 1,
+    {"target", 0, OPTION_REAL, FIELD(train.target), .fallback = "0", .maximum = 1,
      .summary = "stop at this top-1 accuracy (example: 0.759) and report the time to reach it"},
-    {"checkpoint", 0, OPTION_TEXT, FIELD(checkpoint), .metavar = "DIR", .reach = OPTION_WRITES_IN,
+    {"checkpoint", 0, OPTION_TEXT, FIELD(train.checkpoint), .metavar = "DIR",
+     .reach = OPTION_WRITES_IN,
      .summary = "save the training state to DIR/last.checkpoint after each epoch"},
-    {"resume", 0, OPTION_FLAG, FIELD(resume), .fallback = "no",
+    {"resume", 0, OPTION_FLAG, FIELD(train.resume), .fallback = "no",
      .summary = "resume from that checkpoint, as if never interrupted"},
-    {"restart", 0, OPTION_FLAG, FIELD(restart), .fallback = "no",
+    {"restart", 0, OPTION_FLAG, FIELD(train.restart), .fallback = "no",
      .summary = "train from the beginning and replace that checkpoint after the first epoch"},
-    {"init", 0, OPTION_TEXT, FIELD(initial), .metavar = "FILE", .reach = OPTION_READS,
+    {"init", 0, OPTION_TEXT, FIELD(train.initial_weights), .metavar = "FILE", .reach = OPTION_READS,
      .summary = "start from the weights in a safetensors file, by torchvision's names"},
-    {"export", 0, OPTION_TEXT, FIELD(final), .metavar = "FILE", .reach = OPTION_WRITES,
+    {"export", 0, OPTION_TEXT, FIELD(train.final_weights), .metavar = "FILE",
+     .reach = OPTION_WRITES,
      .summary = "write the trained weights to a new safetensors file, by torchvision's names"},
 
     JOB_COLD_ROWS(JOB),
@@ -172,47 +173,31 @@ static void show_epoch(void *context, const struct train_result *result,
 
 /* ---- the command ---- */
 
-static int fill_job(struct train_settings *settings, struct train_job *train)
+/* Complete settings->train. */
+static int fill_job(struct train_settings *settings)
 {
-    struct training_config training;
+    struct train_job *train = &settings->train;
     int code = network_choose(&settings->network, train_options, NETWORK_JOB(struct train_settings),
-                              &training);
+                              &train->training);
 
     if (code)
         return code;
-    training.exchange = settings->exchange;
-    training.buckets = (uint32_t)settings->buckets;
-    training.accumulate = (uint32_t)settings->accumulate;
-    *train = (struct train_job){
-        .job = settings->network.job,
-        .evaluation_data = settings->evaluation_data,
-        .evaluate_every = settings->evaluate_every,
-        .training = training,
-        .recipe = settings->recipe ? BACKEND_LARS : BACKEND_SGD,
-        .rate = settings->rate,
-        .momentum = settings->momentum,
-        .weight_decay = settings->weight_decay,
-        .label_smoothing = settings->label_smoothing,
-        .warmup_epochs = settings->warmup_epochs,
-        .clip_norm = settings->clip_norm,
-        .target = settings->target,
-        .checkpoint = settings->checkpoint,
-        .resume = settings->resume,
-        .restart = settings->restart,
-        .initial_weights = settings->initial,
-        .final_weights = settings->final,
-    };
-    if (settings->resume && settings->restart)
+    train->job = settings->network.job;
+    train->training.exchange = settings->exchange;
+    train->training.buckets = (uint32_t)settings->buckets;
+    train->training.accumulate = (uint32_t)settings->accumulate;
+    if (train->resume && train->restart)
         return fail(EINVAL, "only one of --resume and --restart can be given");
-    if (settings->resume && settings->initial)
+    if (train->resume && train->initial_weights)
         return fail(EINVAL,
                     "only one of --resume and --init can be given: a checkpoint has weights");
-    if (settings->final && file_exists(settings->final))
-        return fail(EEXIST, "--export %s: there is a file already: name another", settings->final);
-    if (settings->target > 0 && !settings->evaluation_data)
+    if (train->final_weights && file_exists(train->final_weights))
+        return fail(EEXIST, "--export %s: there is a file already: name another",
+                    train->final_weights);
+    if (train->target > 0 && !train->evaluation_data)
         return fail(EINVAL, "--target needs --eval-data");
-    code = arguments_check_data("init", settings->initial);
-    return code ? code : arguments_check_data("eval-data", settings->evaluation_data);
+    code = arguments_check_data("init", train->initial_weights);
+    return code ? code : arguments_check_data("eval-data", train->evaluation_data);
 }
 
 static int join_and_learn(const struct invocation *invocation, struct train_job *job)
@@ -264,7 +249,6 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
 static int train_command(const struct invocation *invocation)
 {
     struct train_settings *settings = invocation->settings;
-    struct train_job job = {0};
     /* The command line names the preset and overrides its settings. */
     int code = 0;
     if (settings->network.job.as)
@@ -272,8 +256,8 @@ static int train_command(const struct invocation *invocation)
     if (code == 0 && settings->network.job.as)
         code = layers_command_line(invocation, train_options, settings);
     if (code == 0)
-        code = fill_job(settings, &job);
-    int status = code ? command_misused(invocation) : join_and_learn(invocation, &job);
+        code = fill_job(settings);
+    int status = code ? command_misused(invocation) : join_and_learn(invocation, &settings->train);
 
     option_release(job_options, &settings->network.job);
     return status;
