@@ -15,6 +15,7 @@
 #include "trainer/buckets.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -191,21 +192,7 @@ static void print_number(int width, int decimals, double value)
     printf("%*.*f", width, decimals, value);
 }
 
-struct widths {
-    int node, operation, engine, fused;
-    bool narrow; /* texts and figures have lines of their own */
-};
-
 enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 71 };
-
-/* Nothing is left after the last bucket. */
-static void print_left(bool is_known, double ns)
-{
-    if (is_known)
-        printf("%11.3f", ns * 1e-6);
-    else
-        print_time(0, 1e6);
-}
 
 static void print_plan(const struct plan_view *view)
 {
@@ -221,22 +208,22 @@ static void print_plan(const struct plan_view *view)
         words_printf(stdout, "", 0, "Predicted with %.4g TFLOPS and %.4g GB/s (%s)",
                      view->flops_per_s * 1e-12, view->bytes_per_s * 1e-9, view->peaks);
     /* List the steps by phase, numbered in the order in which they run. */
-    struct widths widths = {4, 9, 6, 5, false};
+    int node = 4, operation = 9, engine = 6, fused = 5;
     for (uint32_t i = 0; i < view->schedule.count; i++) {
         const struct schedule_step *step = &view->schedule.steps[i];
-        widths.node = wider(widths.node, node_name(view, step));
-        widths.operation = wider(widths.operation, step->operation);
-        widths.engine = wider(widths.engine, step->engine);
-        widths.fused = wider(widths.fused, step->fused);
+        node = wider(node, node_name(view, step));
+        operation = wider(operation, step->operation);
+        engine = wider(engine, step->engine);
+        fused = wider(fused, step->fused);
     }
-    widths.narrow = NUMBER_WIDTH + widths.node + widths.operation + widths.engine + widths.fused +
-                        6 + FIGURES_WIDTH >
-                    (int)terminal_width(STDOUT_FILENO);
-    if (widths.narrow)
+    const bool narrow = /* texts and figures have lines of their own */
+        NUMBER_WIDTH + node + operation + engine + fused + 6 + FIGURES_WIDTH >
+        (int)terminal_width(STDOUT_FILENO);
+    if (narrow)
         printf("\n%5s  node: operation by engine\n%*s", "step", NUMBER_WIDTH, "");
     else
-        printf("\n%5s  %-*s  %-*s  %-*s  %-*s", "step", widths.node, "node", widths.operation,
-               "operation", widths.engine, "engine", widths.fused, "fused");
+        printf("\n%5s  %-*s  %-*s  %-*s  %-*s", "step", node, "node", operation, "operation",
+               engine, "engine", fused, "fused");
     printf("%9s%10s%14s%9s%11s%11s%7s\n", "read MiB", "write MiB", "workspace MiB", "GFLOP",
            "predict us", "measure us", "roof");
     for (int phase = 0; phase < SCHEDULE_PHASES; phase++) {
@@ -247,19 +234,17 @@ static void print_plan(const struct plan_view *view)
             if (!begun)
                 printf("%s\n", schedule_phases[phase]);
             begun = true;
-            const uint32_t number = i;
-            const struct schedule_step *step = &view->schedule.steps[number];
+            const struct schedule_step *step = &view->schedule.steps[i];
             char before[16];
-            if (widths.narrow) {
-                snprintf(before, sizeof before, "%5u", number + 1);
+            if (narrow) {
+                snprintf(before, sizeof before, "%5u", i + 1);
                 words_printf(stdout, before, NUMBER_WIDTH, "%s: %s by %s%s%s",
                              node_name(view, step), step->operation, step->engine,
                              *step->fused ? "; fused: " : "", step->fused);
                 printf("%*s", NUMBER_WIDTH, "");
             } else {
-                printf("%5u  %-*s  %-*s  %-*s  %-*s", number + 1, widths.node,
-                       node_name(view, step), widths.operation, step->operation, widths.engine,
-                       step->engine, widths.fused, step->fused);
+                printf("%5u  %-*s  %-*s  %-*s  %-*s", i + 1, node, node_name(view, step), operation,
+                       step->operation, engine, step->engine, fused, step->fused);
             }
             print_number(9, 3, mib(step->read_bytes));
             print_number(10, 3, mib(step->write_bytes));
@@ -299,8 +284,14 @@ static void print_plan(const struct plan_view *view)
         const struct sent sent = sent_of(view, i);
         printf("  %-8u%5u", i + 1, sent.step + 1);
         print_number(9, 2, mib(sent.floats * sizeof(float)));
-        print_left(view->flops_per_s > 0, sent.behind.predicted_ns);
-        print_left(view->request.passes > 0, sent.behind.measured_ns);
+        /* Nothing is left after the last bucket. */
+        const double left[] = {view->flops_per_s > 0 ? sent.behind.predicted_ns : NAN,
+                               view->request.passes > 0 ? sent.behind.measured_ns : NAN};
+        for (int k = 0; k < 2; k++)
+            if (isnan(left[k]))
+                printf("%11s", "-");
+            else
+                printf("%11.3f", left[k] * 1e-6);
         printf("  %s\n", view->request.graph->nodes[sent.node].name);
     }
 }
@@ -323,11 +314,6 @@ static json_t *json_step(const struct plan_view *view, const struct schedule_ste
                      "predicted_ns", json_known(predicted_ns(view, step)), "measured_ns",
                      json_known(step->measured_ns), "roof_share",
                      json_known(roof_share(predicted_ns(view, step), step->measured_ns)));
-}
-
-static json_t *json_left(bool is_known, double ns)
-{
-    return is_known ? json_number(ns) : json_null();
 }
 
 /* ---- the command ---- */
@@ -418,13 +404,14 @@ static int make_plan(const struct plan_settings *settings, const struct plugin_c
         for (uint32_t i = 0; i < view->buckets.count; i++) {
             const struct sent sent = sent_of(view, i);
             json_array_append_new(
-                buckets, json_pack("{s:I, s:o, s:I, s:o, s:o}", "bytes",
-                                   (json_int_t)(sent.floats * sizeof(float)), "complete_with",
-                                   json_text(view->request.graph->nodes[sent.node].name),
-                                   "sent_after", (json_int_t)sent.step + 1, "left_predicted_ns",
-                                   json_left(view->flops_per_s > 0, sent.behind.predicted_ns),
-                                   "left_measured_ns",
-                                   json_left(view->request.passes > 0, sent.behind.measured_ns)));
+                buckets,
+                json_pack(
+                    "{s:I, s:o, s:I, s:o, s:o}", "bytes", (json_int_t)(sent.floats * sizeof(float)),
+                    "complete_with", json_text(view->request.graph->nodes[sent.node].name),
+                    "sent_after", (json_int_t)sent.step + 1, "left_predicted_ns",
+                    view->flops_per_s > 0 ? json_number(sent.behind.predicted_ns) : json_null(),
+                    "left_measured_ns",
+                    view->request.passes > 0 ? json_number(sent.behind.measured_ns) : json_null()));
         }
         code = json_file_write(
             settings->json,
