@@ -78,12 +78,6 @@ struct inspection {
     uint32_t shown;
     struct inspect_record first[INSPECT_SHOWN];
 };
-/* Called while the data set is indexed, with bytes; may be NULL. */
-struct inspect_observer {
-    void (*progress)(void *context, uint64_t done_bytes, uint64_t total_bytes);
-    void *context;
-};
-
 static const struct option_spec inspect_options[] = {
     {"format", 'f', OPTION_TEXT, offsetof(struct inspect_job, format), "auto",
      .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
@@ -110,27 +104,6 @@ struct inspect {
     int32_t *labels; /* among the inspected records */
     uint64_t labelled;
 };
-
-/* ---- the catalog ---- */
-
-static int open_catalog(struct inspect *inspect, const struct inspect_observer *observer)
-{
-    const struct inspect_job *job = inspect->job;
-    struct format_scan scan = {.progress = observer ? observer->progress : NULL,
-                               .progress_context = observer ? observer->context : NULL};
-    int code = format_choose(job->format, job->path, &inspect->format);
-
-    if (code)
-        return code;
-    code = format_catalog_kept(&inspect->format, job->path, &inspect->catalog);
-    inspect->inspection->sidecar = code == 0         ? "fresh"
-                                   : code == -ENOENT ? "none"
-                                   : code == -ESTALE ? "stale"
-                                                     : "damaged";
-    if (code)
-        code = format_catalog(&inspect->format, job->path, false, &scan, &inspect->catalog);
-    return code;
-}
 
 /* ---- records ---- */
 
@@ -283,55 +256,6 @@ static void print_sizes(const char *name, const struct histogram *sizes)
                bytes_text(sizes->maximum, most, sizeof most));
 }
 
-static void print_images(const struct inspection *found)
-{
-    const struct {
-        const char *name;
-        uint64_t count;
-    } kinds[] = {{"JPEG", found->of_kind[IMAGE_JPEG]},
-                 {"PNG", found->of_kind[IMAGE_PNG]},
-                 {"WebP", found->of_kind[IMAGE_WEBP]},
-                 {"GIF", found->of_kind[IMAGE_GIF]},
-                 {"BMP", found->of_kind[IMAGE_BMP]},
-                 {"raw", found->raw},
-                 {"of other kinds", found->of_kind[IMAGE_UNKNOWN]},
-                 {"progressive", found->progressive},
-                 {"gray", found->gray},
-                 {"CMYK or YCCK", found->four_components},
-                 {"damaged", found->damaged}};
-    char count[WORDS_BYTES];
-
-    printf("sampled    %s record%s:", words_count(found->looked, count),
-           found->looked == 1 ? "" : "s");
-    const char *comma = " ";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (kinds[i].count) {
-            printf("%s%s %s", comma, words_count(kinds[i].count, count), kinds[i].name);
-            comma = ", ";
-        }
-    }
-    putchar('\n');
-    if (found->width.count)
-        printf("pixels     %" PRIu64 " x %" PRIu64 " median, up to %" PRIu64 " x %" PRIu64 "\n",
-               histogram_quantile(&found->width, 0.5), histogram_quantile(&found->height, 0.5),
-               found->width.maximum, found->height.maximum);
-}
-
-static void print_labels(const struct inspection *found)
-{
-    if (found->classes == 0) {
-        printf("labels     none\n");
-        return;
-    }
-    printf("labels     %" PRId32 " .. %" PRId32 ", %" PRIu64 " different, %" PRIu64 " to %" PRIu64
-           " records each",
-           found->label_minimum, found->label_maximum, found->classes, found->class_minimum,
-           found->class_maximum);
-    if (found->unlabelled)
-        printf(", %" PRIu64 " records without label", found->unlabelled);
-    putchar('\n');
-}
-
 /* ---- JSON ---- */
 
 static json_t *sizes_json(const struct histogram *sizes)
@@ -360,26 +284,22 @@ static json_t *record_json(const struct inspect_record *record)
                      (int)record->components, "image_bytes", (json_int_t)record->image_bytes);
 }
 
-static void print_first(const struct inspection *found)
-{
-    char image[WORDS_BYTES];
-
-    for (uint32_t i = 0; i < found->shown; i++) {
-        const struct inspect_record *record = &found->first[i];
-        printf("record %-3" PRIu32 " %s at %" PRIu64 ": ", i, escape_shown(record->shard),
-               record->offset);
-        if (record->damaged) {
-            printf("damaged: %s\n", escape_shown(record->reason));
-            continue;
-        }
-        printf("label %" PRId32 ", %s %" PRIu32 " x %" PRIu32 ", %s", record->label, record->kind,
-               record->width, record->height, bytes_text(record->image_bytes, image, sizeof image));
-        printf("%s%s\n", record->name[0] ? ", " : "", escape_shown(record->name));
-    }
-}
-
 static void print_inspection(const struct inspect_job *job, const struct inspection *found)
 {
+    const struct {
+        const char *name;
+        uint64_t count;
+    } kinds[] = {{"JPEG", found->of_kind[IMAGE_JPEG]},
+                 {"PNG", found->of_kind[IMAGE_PNG]},
+                 {"WebP", found->of_kind[IMAGE_WEBP]},
+                 {"GIF", found->of_kind[IMAGE_GIF]},
+                 {"BMP", found->of_kind[IMAGE_BMP]},
+                 {"raw", found->raw},
+                 {"of other kinds", found->of_kind[IMAGE_UNKNOWN]},
+                 {"progressive", found->progressive},
+                 {"gray", found->gray},
+                 {"CMYK or YCCK", found->four_components},
+                 {"damaged", found->damaged}};
     char count[WORDS_BYTES], bytes[WORDS_BYTES];
 
     printf("%s\n", escape_shown(job->path));
@@ -397,9 +317,44 @@ static void print_inspection(const struct inspect_job *job, const struct inspect
                               : strcmp(found->sidecar, "stale") == 0
                                   ? "stale: the data changed; the next run rewrites it"
                                   : "damaged; the next run rewrites it");
-    print_images(found);
-    print_labels(found);
-    print_first(found);
+    printf("sampled    %s record%s:", words_count(found->looked, count),
+           found->looked == 1 ? "" : "s");
+    const char *comma = " ";
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].count) {
+            printf("%s%s %s", comma, words_count(kinds[i].count, count), kinds[i].name);
+            comma = ", ";
+        }
+    }
+    putchar('\n');
+    if (found->width.count)
+        printf("pixels     %" PRIu64 " x %" PRIu64 " median, up to %" PRIu64 " x %" PRIu64 "\n",
+               histogram_quantile(&found->width, 0.5), histogram_quantile(&found->height, 0.5),
+               found->width.maximum, found->height.maximum);
+    if (found->classes == 0)
+        printf("labels     none\n");
+    else {
+        printf("labels     %" PRId32 " .. %" PRId32 ", %" PRIu64 " different, %" PRIu64
+               " to %" PRIu64 " records each",
+               found->label_minimum, found->label_maximum, found->classes, found->class_minimum,
+               found->class_maximum);
+        if (found->unlabelled)
+            printf(", %" PRIu64 " records without label", found->unlabelled);
+        putchar('\n');
+    }
+    for (uint32_t i = 0; i < found->shown; i++) {
+        const struct inspect_record *record = &found->first[i];
+        printf("record %-3" PRIu32 " %s at %" PRIu64 ": ", i, escape_shown(record->shard),
+               record->offset);
+        if (record->damaged)
+            printf("damaged: %s\n", escape_shown(record->reason));
+        else {
+            printf("label %" PRId32 ", %s %" PRIu32 " x %" PRIu32 ", %s", record->label,
+                   record->kind, record->width, record->height,
+                   bytes_text(record->image_bytes, bytes, sizeof bytes));
+            printf("%s%s\n", record->name[0] ? ", " : "", escape_shown(record->name));
+        }
+    }
     if (found->other_files)
         printf("other      %s file%s without samples\n", words_count(found->other_files, count),
                found->other_files == 1 ? "" : "s");
@@ -452,7 +407,7 @@ static int inspect_command(const struct invocation *invocation)
 {
     struct inspect_job *job = invocation->settings;
     struct line line = line_start();
-    const struct inspect_observer observer = {.progress = show_index_progress, .context = &line};
+    const struct format_scan scan = {.progress = show_index_progress, .progress_context = &line};
     struct inspection *found = memory_zeroed(sizeof *found);
 
     if (!found)
@@ -460,9 +415,17 @@ static int inspect_command(const struct invocation *invocation)
     job->path = invocation->operands[0];
     /* inspection is large: do not put it on the stack. */
     struct inspect inspect = {.job = job, .inspection = found};
-    *found = (struct inspection){0};
     store_set_timeout(job->io_timeout_ns);
-    int code = open_catalog(&inspect, &observer);
+    int code = format_choose(job->format, job->path, &inspect.format);
+    if (code == 0) {
+        code = format_catalog_kept(&inspect.format, job->path, &inspect.catalog);
+        found->sidecar = code == 0         ? "fresh"
+                         : code == -ENOENT ? "none"
+                         : code == -ESTALE ? "stale"
+                                           : "damaged";
+        if (code)
+            code = format_catalog(&inspect.format, job->path, false, &scan, &inspect.catalog);
+    }
     if (code == 0) {
         snprintf(found->format, sizeof found->format, "%s", inspect.format.plugin->name);
         found->compression = "none";

@@ -13,35 +13,39 @@
 #include "formats/format.h"
 #include "report/words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void show_pack_progress(void *context, const struct pack_progress *now)
+void pack_show(struct line *line, const char *looking, const char *working, const char *unit,
+               const struct pack_progress *now)
 {
-    struct line *line = context;
     uint64_t done = now->done - now->kept, total = now->total - now->kept;
     double seconds = (double)now->elapsed_ns * 1e-9;
     char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
     char text[sizeof line->last];
 
+    assert(now->kept <= now->done);
     if (!line->shown)
         return;
     line_bar(bar, now->done, now->total);
     line_left(left, done, total, now->elapsed_ns);
-    if (now->phase == PACK_DONE) {
-        line_clear(line);
-        return;
-    }
     words_rate(seconds > 0 ? (double)done / seconds : 0, rate);
     words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
     if (now->phase == PACK_LOOK)
-        snprintf(text, sizeof text, "looking at the source %s%s", bar, left);
+        snprintf(text, sizeof text, "%s %s%s", looking, bar, left);
     else
-        snprintf(text, sizeof text, "packing %s %s samples/s %s MiB/s%s", bar, rate, mib, left);
+        snprintf(text, sizeof text, "%s %s %s %s/s %s MiB/s%s", working, bar, rate, unit, mib,
+                 left);
     line_show(line, text);
+}
+
+static void show_progress(void *context, const struct pack_progress *now)
+{
+    pack_show(context, "looking at the source", "packing", "samples", now);
 }
 
 static void print_fault(void *context, const struct verify_fault *fault)
@@ -75,7 +79,7 @@ static int pack_command(const struct invocation *invocation)
 {
     struct pack_job *job = invocation->settings;
     struct line line = line_start();
-    const struct pack_observer observer = {.progress = show_pack_progress, .context = &line};
+    const struct pack_observer observer = {.progress = show_progress, .context = &line};
     struct plugin_choice format;
     struct pack_figures figures;
     struct guard_moment start;
@@ -106,24 +110,20 @@ static int pack_command(const struct invocation *invocation)
     line_clear(&line);
     if (code)
         return command_failed(invocation);
+    char samples[WORDS_BYTES], bytes[32];
+    printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format, figures.shards,
+           figures.shards == 1 ? "" : "s");
+    if (figures.shards_kept)
+        printf(" (%" PRIu32 " were finished before)", figures.shards_kept);
     if (job->dry_run) {
-        char samples[WORDS_BYTES], bytes[32];
-        printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format,
-               figures.shards, figures.shards == 1 ? "" : "s");
-        if (figures.shards_kept)
-            printf(" (%" PRIu32 " were finished before)", figures.shards_kept);
         printf("\n%s samples would be written, about %s, from %s\n",
                words_count(figures.samples, samples),
                bytes_text(figures.needed_bytes, bytes, sizeof bytes), escape_shown(figures.source));
         printf("nothing was changed\n");
     } else {
-        char samples[WORDS_BYTES], skipped[WORDS_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
-        char time[WORDS_BYTES], bytes[32], recoded[WORDS_BYTES], before[32];
+        char skipped[WORDS_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
+        char time[WORDS_BYTES], recoded[WORDS_BYTES], before[32];
         double seconds = (double)figures.elapsed_ns * 1e-9;
-        printf("%s: %s, %" PRIu32 " shard%s", escape_shown(job->target), job->format,
-               figures.shards, figures.shards == 1 ? "" : "s");
-        if (figures.shards_kept)
-            printf(" (%" PRIu32 " were finished before)", figures.shards_kept);
         printf("\n%s samples, %s of images, from %s\n", words_count(figures.samples, samples),
                bytes_text(figures.image_bytes, bytes, sizeof bytes), escape_shown(figures.source));
         if (job->raw)

@@ -110,20 +110,6 @@ static void note_first(struct shard_writer_common *common, struct counter *count
     pthread_mutex_unlock(&common->lock);
 }
 
-/* A copy of a damaged image is no fault of pack, but nobody else may look. Generated samples may be
- * no images. */
-static void look_at_image(struct shard_writer_common *common, const struct sample *sample)
-{
-    struct image_header header;
-
-    if (common->source->ops->generates ||
-        image_check_headers(sample->image, sample->image_bytes, &header) == 0)
-        return;
-    fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, fail_reason());
-    note_first(common, &common->damaged, common->first_damaged);
-    fail_clear();
-}
-
 /* Read one sample. Every format can hold an encoded image with a name. */
 static int fill_slot(struct shard_writer *writer, struct recoder *recoder, void *cursor,
                      uint64_t place, struct pending_sample *slot)
@@ -163,7 +149,15 @@ static int fill_slot(struct shard_writer *writer, struct recoder *recoder, void 
         sample->name_bytes =
             (size_t)snprintf(slot->name, sizeof slot->name, "%08llu", (unsigned long long)number);
     }
-    look_at_image(common, sample);
+    /* A copy of a damaged image is no fault of pack, but nobody else may look. Generated samples
+     * may be no images. */
+    struct image_header header;
+    if (!common->source->ops->generates &&
+        image_check_headers(sample->image, sample->image_bytes, &header)) {
+        fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, fail_reason());
+        note_first(common, &common->damaged, common->first_damaged);
+        fail_clear();
+    }
     return 0;
 }
 
@@ -237,8 +231,6 @@ static int append_all(struct shard_writer *writer, struct format_writer *output)
 
 enum { RECORD_OVERHEAD_BYTES = 1024 };
 
-static const char *const on_error_choices[] = {"stop", "skip", NULL};
-
 const struct option_spec pack_options[] = {
     {"format", 'f', OPTION_TEXT, offsetof(struct pack_job, format), "shards",
      .metavar = "NAME[:OPTIONS]", .section = "What is made",
@@ -265,7 +257,7 @@ const struct option_spec pack_options[] = {
     {"from", 0, OPTION_TEXT, offsetof(struct pack_job, from), "auto", .metavar = "NAME[:OPTIONS]",
      .section = "Source", .summary = "kind of SOURCE: a format, archive, idx or synthetic"},
     {"on-error", 0, OPTION_CHOICE, offsetof(struct pack_job, on_error), "stop",
-     .choices = on_error_choices, .metavar = "stop|skip",
+     .choices = (const char *const[]){"stop", "skip", NULL}, .metavar = "stop|skip",
      .summary = "on a damaged sample: stop, or skip and count it"},
     {"odd-labels", 0, OPTION_CHOICE, offsetof(struct pack_job, odd_labels), "refuse",
      .choices = format_odd_labels_names,
@@ -286,7 +278,7 @@ struct pack {
     struct target target;
     struct permutation order;
     struct shard_writer_common common;
-    uint64_t count, kept, threads, start_ns, plan;
+    uint64_t count, kept, threads, start_ns;
     uint32_t shards, pending;
     pthread_mutex_t lock; /* of all below and of target */
     uint32_t next;        /* shard to consider for the next writer */
@@ -307,6 +299,7 @@ static void report_look(void *context, uint64_t done_bytes, uint64_t total_bytes
 
 static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
 {
+    assert(pack->shards > 0 && shard <= pack->shards);
     return (uint64_t)((unsigned __int128)pack->count * shard / pack->shards);
 }
 
@@ -396,15 +389,6 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
     return 0;
 }
 
-/* Each folder of plain files is a class: one more and the classes after it get other numbers. */
-static bool has_folders_for_classes(const struct pack_job *job)
-{
-    const struct plugin *source = format_detect(job->source);
-
-    fail_clear();
-    return source && format_of(source)->records_are_images;
-}
-
 /* The source is never removed: it is not in the target. Nor does it get images or classes by what
  * is written below it. */
 static int check_apart(const struct pack_job *job, const struct format_ops *format)
@@ -424,7 +408,12 @@ static int check_apart(const struct pack_job *job, const struct format_ops *form
                     "%s: is inside the source, which would then contain each image twice; name a "
                     "folder outside %s",
                     job->target, job->source);
-    if (store_is_within(job->target, job->source) && has_folders_for_classes(job))
+    /* Each folder of plain files is a class: one more and the classes after it get other numbers.
+     */
+    const bool is_inside = store_is_within(job->target, job->source);
+    const struct plugin *source = is_inside ? format_detect(job->source) : NULL;
+    fail_clear();
+    if (source && format_of(source)->records_are_images)
         return fail(EINVAL,
                     "%s: is inside the source, whose folders are its classes, and would be one "
                     "more; name a folder outside %s",
@@ -451,24 +440,6 @@ static int plan_work(struct pack *pack)
     return target_check_room(&pack->target, pack->figures->needed_bytes);
 }
 
-/* Hash everything that determines the output. Not on_error: a finished shard is the same either
- * way. */
-static uint64_t plan_of(const struct pack *pack)
-{
-    const struct pack_job *job = pack->job;
-    const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
-    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        for (const char *byte = texts[i]; *byte; byte++)
-            plan = random_hash(plan, (uint8_t)*byte, i);
-    plan = random_hash(plan, job->quality, job->shuffle);
-    if (job->side || job->raw)
-        plan = random_hash(plan, job->side, 1 + job->raw);
-    return job->odd_labels == FORMAT_ODD_REFUSE ? plan
-                                                : random_hash(plan, (uint64_t)job->odd_labels, 0);
-}
-
 static int prepare_pack(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
@@ -486,25 +457,29 @@ static int prepare_pack(struct pack *pack)
         code = choose_shards(pack, &pack->shards);
     if (code)
         return code;
-    pack->plan = plan_of(pack);
+    /* Hash everything that determines the output. Not on_error: a finished shard is the same either
+     * way. */
+    const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
+    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (const char *byte = texts[i]; *byte; byte++)
+            plan = random_hash(plan, (uint8_t)*byte, i);
+    plan = random_hash(plan, job->quality, job->shuffle);
+    if (job->side || job->raw)
+        plan = random_hash(plan, job->side, 1 + job->raw);
+    if (job->odd_labels != FORMAT_ODD_REFUSE)
+        plan = random_hash(plan, (uint64_t)job->odd_labels, 0);
     /* A copy of generated images counts, too. */
     const struct target_request request = {
         .path = job->target,
         .format = &pack->format,
         .shards = pack->shards,
-        .plan = pack->plan,
+        .plan = plan,
         .start_over = job->start_over,
         .command = job->command,
         .is_synthetic = (pack->source.ops->generates || manifest_is_synthetic(pack->job->source))};
     code = target_open(&pack->target, &request);
     return code ? code : plan_work(pack);
-}
-
-static void run_dry(struct pack *pack)
-{
-    pack->figures->samples = pack->count - pack->kept;
-    pack->figures->image_bytes =
-        pack->figures->samples * (pack->source.traits.image_bytes / pack->source.traits.count);
 }
 
 /* ---- writing ---- */
@@ -574,16 +549,15 @@ static int run_writer(void *context, struct workers *workers, uint64_t number)
         pthread_mutex_lock(&pack->lock);
         while (pack->next < pack->shards && pack->target.finished[pack->next])
             pack->next++;
-        uint32_t shard = pack->next;
-        if (shard < pack->shards)
+        const uint32_t shard = pack->next;
+        char *path = NULL;
+        if (shard < pack->shards) {
             pack->next++;
+            code = target_shard_begin(&pack->target, shard, &path);
+        }
         pthread_mutex_unlock(&pack->lock);
         if (shard == pack->shards)
             break;
-        char *path;
-        pthread_mutex_lock(&pack->lock);
-        code = target_shard_begin(&pack->target, shard, &path);
-        pthread_mutex_unlock(&pack->lock);
         if (code == 0)
             code = write_shard(&pack->common, path, shard_begin(pack, shard),
                                shard_begin(pack, shard + 1));
@@ -603,22 +577,17 @@ static void stop_writers(void *context)
     flag_set(&pack->common.stop);
 }
 
-static void report_write(struct pack *pack, enum pack_phase phase)
-{
-    report(pack, (struct pack_progress){.phase = phase,
-                                        .done = pack->kept + counter_get(&pack->common.samples),
-                                        .total = pack->count,
-                                        .bytes = counter_get(&pack->common.bytes),
-                                        .kept = pack->kept});
-}
-
 static int watch(void *context)
 {
     struct pack *pack = context;
 
     if (flag_get(&stop_asked))
-        stop_writers(pack);
-    report_write(pack, PACK_WRITE);
+        flag_set(&pack->common.stop);
+    report(pack, (struct pack_progress){.phase = PACK_WRITE,
+                                        .done = pack->kept + counter_get(&pack->common.samples),
+                                        .total = pack->count,
+                                        .bytes = counter_get(&pack->common.bytes),
+                                        .kept = pack->kept});
     return 0;
 }
 
@@ -671,7 +640,6 @@ static int run_wet(struct pack *pack)
            pack->common.first_skipped[0] ? pack->common.first_skipped
                                          : pack->source.traits.first_skipped,
            sizeof figures->first_skipped);
-    report_write(pack, PACK_DONE);
     return code;
 }
 
@@ -693,8 +661,13 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     pthread_mutex_init(&pack->lock, NULL);
     pthread_mutex_init(&pack->common.lock, NULL);
     int code = prepare_pack(pack);
-    if (code == 0)
-        code = job->dry_run ? (run_dry(pack), 0) : run_wet(pack);
+    if (code == 0 && !job->dry_run)
+        code = run_wet(pack);
+    else if (code == 0) {
+        const struct source_traits *traits = &pack->source.traits;
+        figures->samples = pack->count - pack->kept;
+        figures->image_bytes = figures->samples * (traits->image_bytes / traits->count);
+    }
     target_release(&pack->target);
     source_close(&pack->source);
     plugin_release(&pack->format);

@@ -42,7 +42,7 @@ struct pack_job {
 
 extern const struct option_spec pack_options[]; /* for a struct pack_job */
 
-enum pack_phase { PACK_LOOK, PACK_WRITE, PACK_DONE };
+enum pack_phase { PACK_LOOK, PACK_WRITE };
 
 struct pack_progress {
     enum pack_phase phase;
@@ -75,5 +75,10 @@ struct pack_figures {
  * process is making the target. */
 int pack_run(const struct pack_job *job, const struct pack_observer *observer,
              struct pack_figures *figures);
+
+/* In cmd/pack/pack.c: show a line such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". */
+struct line;
+void pack_show(struct line *line, const char *looking, const char *working, const char *unit,
+               const struct pack_progress *now);
 
 #endif

@@ -18,12 +18,8 @@ struct dataset_settings {
 };
 
 static const struct option_spec dataset_options[] = {
-    {.name = "format",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct dataset_settings, format),
-     .fallback = "auto",
-     .metavar = "NAME[:OPTIONS]",
-     .summary = "format of the data set"},
+    {"format", 0, OPTION_TEXT, offsetof(struct dataset_settings, format), "auto",
+     .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
     {0},
 };
 

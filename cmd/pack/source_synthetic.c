@@ -22,35 +22,15 @@ struct synthetic_settings {
 };
 
 static const struct option_spec synthetic_options[] = {
-    {.name = "count",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct synthetic_settings, count),
-     .fallback = "10000",
-     .minimum = 1,
+    {"count", 0, OPTION_COUNT, offsetof(struct synthetic_settings, count), "10000", .minimum = 1,
      .summary = "images"},
-    {.name = "seed",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct synthetic_settings, seed),
-     .fallback = "1",
+    {"seed", 0, OPTION_COUNT, offsetof(struct synthetic_settings, seed), "1",
      .summary = "seed; the same seed gives the same images"},
-    {.name = "classes",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct synthetic_settings, classes),
-     .fallback = "1000",
-     .minimum = 1,
-     .maximum = 1e9,
-     .summary = "number of labels, 0 to N-1"},
-    {.name = "mean",
-     .type = OPTION_SIZE,
-     .offset = offsetof(struct synthetic_settings, mean_bytes),
-     .fallback = "110kb",
-     .minimum = 4000,
-     .maximum = 4e6,
-     .summary = "mean size of a JPEG"},
-    {.name = "workload",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct synthetic_settings, workload),
-     .metavar = "NAME",
+    {"classes", 0, OPTION_COUNT, offsetof(struct synthetic_settings, classes), "1000", .minimum = 1,
+     .maximum = 1e9, .summary = "number of labels, 0 to N-1"},
+    {"mean", 0, OPTION_SIZE, offsetof(struct synthetic_settings, mean_bytes), "110kb",
+     .minimum = 4000, .maximum = 4e6, .summary = "mean size of a JPEG"},
+    {"workload", 0, OPTION_TEXT, offsetof(struct synthetic_settings, workload), .metavar = "NAME",
      .reach = OPTION_READS,
      .summary = "random bytes with the sizes of a workload's samples, such as unet3d-b200"},
     {0},
@@ -60,10 +40,6 @@ struct synthetic {
     struct synthesis_settings settings;
     double sample_bytes, deviation_bytes; /* of a workload; 0: images */
 };
-
-/* ---- samples of a workload ---- */
-
-/* ---- the source ---- */
 
 static int synthetic_open(void *state, const void *settings, const char *path,
                           const struct source_config *config, struct source_traits *traits)

@@ -25,6 +25,7 @@
 #include "formats/format.h"
 #include "report/words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -91,7 +92,7 @@ struct verify {
 
 /* ---- reporting ---- */
 
-static void report_progress(struct verify *verify, struct verify_progress progress)
+static void report_progress(struct verify *verify, struct pack_progress progress)
 {
     progress.elapsed_ns = clock_now_ns() - verify->start_ns;
     if (verify->observer && verify->observer->progress)
@@ -100,8 +101,8 @@ static void report_progress(struct verify *verify, struct verify_progress progre
 
 static void report_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
-    report_progress(context, (struct verify_progress){
-                                 .indexing = true, .done = done_bytes, .total = total_bytes});
+    report_progress(context, (struct pack_progress){
+                                 .phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
 }
 
 static void report_fault(struct verify *verify, const char *path, uint64_t offset, const char *what)
@@ -234,6 +235,7 @@ static struct piece *take_piece(struct verify *verify, uint64_t *begin, uint64_t
                (shard->flags || (bytes < PIECE_BYTES && *end - *begin < PIECE_RECORDS)))
             bytes += catalog_extent(catalog, (*end)++)->bytes;
         verify->next_record = *end;
+        assert(*end > *begin && verify->taken < verify->reported + PIECES);
         piece = &verify->ring[verify->taken++ % PIECES];
     }
     pthread_mutex_unlock(&verify->lock);
@@ -250,15 +252,6 @@ static void stop_checkers(void *context)
     pthread_mutex_unlock(&verify->lock);
 }
 
-static int open_decoder(const struct verify *verify, struct checker *checker)
-{
-    if (!verify->catalog->hints)
-        return 0;
-    const int code =
-        plugin_choose("decoder", decoder_registry, decoder_of_pixels()->name, &checker->choice);
-    return code ? code : decoder_open(&checker->decoder, &checker->choice);
-}
-
 static int run_checker(void *context, struct workers *workers, uint64_t number)
 {
     struct verify *verify = context;
@@ -268,11 +261,14 @@ static int run_checker(void *context, struct workers *workers, uint64_t number)
                                           .capacity = verify->catalog->record_bytes_max}};
     struct piece *piece;
     uint64_t begin, end;
-    int code = checker.cursor && checker.record && checker.scratch.bytes
-                   ? open_decoder(verify, &checker)
-                   : -ENOMEM;
+    int code = checker.cursor && checker.record && checker.scratch.bytes ? 0 : -ENOMEM;
 
     (void)number;
+    if (code == 0 && verify->catalog->hints)
+        code =
+            plugin_choose("decoder", decoder_registry, decoder_of_pixels()->name, &checker.choice);
+    if (code == 0 && verify->catalog->hints)
+        code = decoder_open(&checker.decoder, &checker.choice);
     while (code == 0 && (piece = take_piece(verify, &begin, &end))) {
         code = check_piece(verify, &checker, piece, begin, end);
         pthread_mutex_lock(&verify->lock);
@@ -311,32 +307,11 @@ static int watch(void *context)
         pthread_cond_broadcast(&verify->changed);
     }
     pthread_mutex_unlock(&verify->lock);
-    report_progress(verify, (struct verify_progress){.done = counter_get(&verify->records),
-                                                     .total = verify->catalog->record_count,
-                                                     .bytes = counter_get(&verify->bytes)});
+    report_progress(verify, (struct pack_progress){.phase = PACK_WRITE,
+                                                   .done = counter_get(&verify->records),
+                                                   .total = verify->catalog->record_count,
+                                                   .bytes = counter_get(&verify->bytes)});
     return 0;
-}
-
-static int open_catalog(struct verify *verify)
-{
-    const struct verify_job *job = verify->job;
-    const struct format_scan scan = {.fault = index_fault,
-                                     .fault_context = verify,
-                                     .progress = report_index,
-                                     .progress_context = verify};
-    int code = format_choose(job->format, job->path, &verify->format);
-
-    if (code == 0)
-        code = format_catalog(&verify->format, job->path, false, &scan, &verify->catalog);
-    if (code == 0 && job->entry_points &&
-        !(verify->catalog->hints = hints_create(verify->catalog->record_count)))
-        code = -ENOMEM;
-    if (code == 0) {
-        verify->figures->shards = verify->catalog->shard_count;
-        snprintf(verify->figures->format, sizeof verify->figures->format, "%s",
-                 verify->format.plugin->name);
-    }
-    return code;
 }
 
 int verify_run(const struct verify_job *job, const struct verify_observer *observer,
@@ -354,11 +329,21 @@ int verify_run(const struct verify_job *job, const struct verify_observer *obser
     verify->start_ns = clock_now_ns();
     pthread_mutex_init(&verify->lock, NULL);
     pthread_cond_init(&verify->changed, NULL);
-    int code = open_catalog(verify);
+    const struct format_scan scan = {.fault = index_fault,
+                                     .fault_context = verify,
+                                     .progress = report_index,
+                                     .progress_context = verify};
+    int code = format_choose(job->format, job->path, &verify->format);
+    if (code == 0)
+        code = format_catalog(&verify->format, job->path, false, &scan, &verify->catalog);
+    if (code == 0 && job->entry_points &&
+        !(verify->catalog->hints = hints_create(verify->catalog->record_count)))
+        code = -ENOMEM;
     if (code == 0) {
+        figures->shards = verify->catalog->shard_count;
+        snprintf(figures->format, sizeof figures->format, "%s", verify->format.plugin->name);
         const struct workers_job checker = {"checker", run_checker, stop_checkers, watch, verify};
-        code =
-            workers_run(&checker, verify->job->threads ? verify->job->threads : thread_cpu_count());
+        code = workers_run(&checker, job->threads ? job->threads : thread_cpu_count());
     }
     /* Also without a single one: earlier hints are of other data. */
     if (code == 0 && verify->catalog->hints) {
@@ -391,24 +376,11 @@ struct watcher {
     json_t *faults; /* NULL without --json */
 };
 
-static void show_verify_progress(void *context, const struct verify_progress *now)
+static void show_progress(void *context, const struct pack_progress *now)
 {
     struct watcher *watcher = context;
-    double seconds = (double)now->elapsed_ns * 1e-9;
-    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
-    char text[sizeof watcher->line.last];
 
-    if (!watcher->line.shown)
-        return;
-    line_bar(bar, now->done, now->total);
-    line_left(left, now->done, now->total, now->elapsed_ns);
-    words_rate(seconds > 0 ? (double)now->done / seconds : 0, rate);
-    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
-    if (now->indexing)
-        snprintf(text, sizeof text, "indexing %s%s", bar, left);
-    else
-        snprintf(text, sizeof text, "checking %s %s records/s %s MiB/s%s", bar, rate, mib, left);
-    line_show(&watcher->line, text);
+    pack_show(&watcher->line, "indexing", "checking", "records", now);
 }
 
 static void take_fault(void *context, const struct verify_fault *fault)
@@ -433,7 +405,7 @@ static int verify_command(const struct invocation *invocation)
                               .quiet = job->json && strcmp(job->json, "-") == 0,
                               .faults = job->json ? json_array() : NULL};
     const struct verify_observer observer = {
-        .progress = show_verify_progress, .fault = take_fault, .context = &watcher};
+        .progress = show_progress, .fault = take_fault, .context = &watcher};
     struct verify_figures figures;
     struct guard_moment start;
     struct guard_counts guard = {0};

@@ -9,6 +9,7 @@
 
 #include "base/image_header.h"
 #include "base/option.h"
+#include "cmd/pack/packing.h"
 #include "dataset/catalog.h"
 
 #include <stdbool.h>
@@ -36,16 +37,9 @@ struct verify_fault {
     const char *what;
 };
 
-struct verify_progress {
-    bool indexing;        /* done and total are bytes in this phase, else records */
-    uint64_t done, total; /* total 0: unknown yet */
-    uint64_t bytes;       /* record bytes so far */
-    uint64_t elapsed_ns;
-};
-
 /* Both are called on the caller's thread; either may be NULL. */
 struct verify_observer {
-    void (*progress)(void *context, const struct verify_progress *progress);
+    void (*progress)(void *context, const struct pack_progress *progress); /* records */
     void (*fault)(void *context, const struct verify_fault *fault);
     void *context;
 };
