@@ -18,13 +18,11 @@
 enum { LAYOUT_SHARDED, LAYOUT_SINGLE };
 
 struct checkpoint_settings {
-    char *model, *scale, *writer, *reader, *json;
-    uint64_t ranks, subset, bytes, chunk_bytes, iodepth, writes, reads, keep, step_ns, interval,
-        mtbf_ns, rank_shift, seed, io_timeout_ns, silence_ns;
+    struct checkpoint_job job; /* what options set as it is; fill_job() sets the rest */
+    char *model, *scale, *writer, *json;
+    uint64_t ranks, subset, chunk_bytes, iodepth, mtbf_ns;
     int layout;
-    bool direct, fsync, verify, async, leave;
     uint64_t require_write, require_read; /* bytes/s; 0: none */
-    struct cold_settings cold;
 };
 
 static const char *const layout_names[] = {"sharded", "single", NULL};
@@ -44,52 +42,52 @@ static const struct option_spec checkpoint_options[] = {
      .maximum = MODEL_RANKS_MAX, .summary = "write the files of the first ranks only"},
     {"scale", 0, OPTION_TEXT, FIELD(scale), .fallback = "1", .metavar = "FRACTION",
      .summary = "write this part of every file, such as 1/1000: for small machines"},
-    {"bytes", 0, OPTION_SIZE, FIELD(bytes), .fallback = "auto", .zero = "auto",
+    {"bytes", 0, OPTION_SIZE, FIELD(job.model.bytes), .fallback = "auto", .zero = "auto",
      .summary = "the same, by the size of a checkpoint; auto follows --scale"},
     {"layout", 0, OPTION_CHOICE, FIELD(layout), .fallback = "sharded", .choices = layout_names,
      .summary = "sharded: files of each rank; single: all ranks write to one file"},
-    {"writes", 'n', OPTION_COUNT, FIELD(writes), .fallback = "10", .maximum = 100000,
+    {"writes", 'n', OPTION_COUNT, FIELD(job.writes), .fallback = "10", .maximum = 100000,
      .summary = "number of checkpoints to write; 0 only reads those that are there"},
-    {"reads", 0, OPTION_COUNT, FIELD(reads), .fallback = "10", .maximum = 100000,
+    {"reads", 0, OPTION_COUNT, FIELD(job.reads), .fallback = "10", .maximum = 100000,
      .summary = "number of checkpoints to read afterwards, the newest first"},
-    {"keep", 'k', OPTION_COUNT, FIELD(keep), .fallback = "2", .minimum = 1, .maximum = 100000,
+    {"keep", 'k', OPTION_COUNT, FIELD(job.keep), .fallback = "2", .minimum = 1, .maximum = 100000,
      .summary = "complete checkpoints to keep in the folder while writing; older ones are removed"},
-    {"leave", 0, OPTION_FLAG, FIELD(leave), .fallback = "no",
+    {"leave", 0, OPTION_FLAG, FIELD(job.leave), .fallback = "no",
      .summary = "leave the last checkpoints in the folder at the end, for a later --writes 0"},
-    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
+    {"seed", 0, OPTION_COUNT, FIELD(job.seed), .fallback = "1",
      .summary = "random seed of the content"},
     {"chunk", 'b', OPTION_SIZE, FIELD(chunk_bytes), .fallback = "32MiB", .minimum = 4096,
      .maximum = 1 << 30, .section = "How",
      .summary = "size of each write and read, a multiple of 4 KiB"},
     {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "4", .minimum = 1, .maximum = 1024,
      .summary = "chunks in flight per rank"},
-    {"direct", 0, OPTION_FLAG, FIELD(direct), .fallback = "no",
+    {"direct", 0, OPTION_FLAG, FIELD(job.direct), .fallback = "no",
      .summary = "bypass the page cache (O_DIRECT)"},
-    {"fsync", 0, OPTION_FLAG, FIELD(fsync), .fallback = "yes",
+    {"fsync", 0, OPTION_FLAG, FIELD(job.sync), .fallback = "yes",
      .summary = "sync each file, inside its rank's time; without it nothing is known to be durable"},
     {"writer", 0, OPTION_TEXT, FIELD(writer), .fallback = "auto", .metavar = "NAME",
      .summary = "uring or pwrite; auto is io_uring, or blocking writes if it is refused"},
-    {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "auto", .metavar = "NAME[:...]",
+    {"reader", 'r', OPTION_TEXT, FIELD(job.reader), .fallback = "auto", .metavar = "NAME[:...]",
      .summary = "I/O engine that reads, as for a run"},
-    {"verify", 0, OPTION_FLAG, FIELD(verify), .fallback = "yes",
+    {"verify", 0, OPTION_FLAG, FIELD(job.verify), .fallback = "yes",
      .summary = "compare each chunk read with its checksum"},
-    {"rank-shift", 0, OPTION_COUNT, FIELD(rank_shift), .fallback = "0", .maximum = MODEL_RANKS_MAX,
+    {"rank-shift", 0, OPTION_COUNT, FIELD(job.rank_shift), .fallback = "0", .maximum = MODEL_RANKS_MAX,
      .summary = "each rank reads what the rank this much higher wrote: another node's files"},
-    {"io-timeout", 0, OPTION_DURATION, FIELD(io_timeout_ns), .fallback = "60s", .zero = "none",
+    {"io-timeout", 0, OPTION_DURATION, FIELD(job.io_timeout_ns), .fallback = "60s", .zero = "none",
      .summary = "fail if a write or read takes longer"},
-    {"rank-timeout", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "60s", .zero = "none",
+    {"rank-timeout", 0, OPTION_DURATION, FIELD(job.silence_ns), .fallback = "60s", .zero = "none",
      .summary = "abort if a rank that others wait for is unresponsive this long"},
-    {"step-time", 0, OPTION_DURATION, FIELD(step_ns), .fallback = "none", .zero = "none",
+    {"step-time", 0, OPTION_DURATION, FIELD(job.step_ns), .fallback = "none", .zero = "none",
      .section = "Training",
      .summary = "emulate a training loop: time of a step"},
-    {"interval", 'i', OPTION_COUNT, FIELD(interval), .fallback = "10", .minimum = 1,
+    {"interval", 'i', OPTION_COUNT, FIELD(job.interval), .fallback = "10", .minimum = 1,
      .maximum = 1e9, .summary = "steps between checkpoints"},
-    {"async", 0, OPTION_FLAG, FIELD(async), .fallback = "no",
+    {"async", 0, OPTION_FLAG, FIELD(job.is_async), .fallback = "no",
      .summary = "train on while a checkpoint is written; the next one waits for it"},
     {"mtbf", 0, OPTION_DURATION, FIELD(mtbf_ns), .fallback = "3h", .minimum = 1,
      .summary = "mean time between failures, for Young's formula"},
-    JOB_DROP_ROW(offsetof(struct checkpoint_settings, cold), "yes"),
-    JOB_SERVER_ROWS(offsetof(struct checkpoint_settings, cold)),
+    JOB_DROP_ROW(offsetof(struct checkpoint_settings, job.cold), "yes"),
+    JOB_SERVER_ROWS(offsetof(struct checkpoint_settings, job.cold)),
     {"json", 'j', OPTION_TEXT, FIELD(json), .metavar = "FILE", .reach = OPTION_WRITES,
      .begins = "{\"schema\"",
      .section = "Output",
@@ -135,38 +133,20 @@ static int parse_scale(const char *text, double *scale)
 static int fill_job(const struct checkpoint_settings *settings, const char *path,
                     struct checkpoint_job *job)
 {
-    *job = (struct checkpoint_job){
-        .path = path,
-        .model = {.ranks = (uint32_t)settings->ranks,
-                  .subset = (uint32_t)settings->subset,
-                  .bytes = settings->bytes},
-        .is_single = settings->layout == LAYOUT_SINGLE,
-        .chunk_bytes = (uint32_t)settings->chunk_bytes,
-        .depth = (uint32_t)settings->iodepth,
-        .reader = settings->reader,
-        .direct = settings->direct,
-        .sync = settings->fsync,
-        .verify = settings->verify,
-        .is_async = settings->async,
-        .leave = settings->leave || settings->writes == 0,
-        .writes = settings->writes,
-        .reads = settings->reads,
-        .keep = settings->keep,
-        .step_ns = settings->step_ns,
-        .interval = settings->interval,
-        .rank_shift = settings->rank_shift,
-        .seed = settings->seed,
-        .io_timeout_ns = settings->io_timeout_ns,
-        .silence_ns = settings->silence_ns,
-        .cold = settings->cold,
-    };
+    *job = settings->job;
+    job->path = path;
+    job->model.ranks = (uint32_t)settings->ranks;
+    job->model.subset = (uint32_t)settings->subset;
+    job->is_single = settings->layout == LAYOUT_SINGLE;
+    job->chunk_bytes = (uint32_t)settings->chunk_bytes;
+    job->depth = (uint32_t)settings->iodepth;
+    job->leave |= job->writes == 0;
     int code = 0;
-    if ((settings->require_write && !settings->writes) ||
-        (settings->require_read && !settings->reads))
+    if ((settings->require_write && !job->writes) || (settings->require_read && !job->reads))
         code = fail(EINVAL, "--require-write-rate needs --writes, --require-read-rate --reads");
-    else if (settings->writes == 0 && settings->reads == 0)
+    else if (job->writes == 0 && job->reads == 0)
         code = fail(EINVAL, "--writes 0 --reads 0: nothing to do");
-    else if (settings->async && settings->step_ns == 0)
+    else if (job->is_async && job->step_ns == 0)
         code = fail(EINVAL, "--async: needs a training loop: add --step-time");
     else if (settings->chunk_bytes % MODEL_BLOCK_BYTES)
         code = fail(EINVAL, "--chunk: not a multiple of 4 KiB");
@@ -177,7 +157,6 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
     if (code)
         return code;
     struct plugin_choice choice;
-    job->writer = NULL;
     if (strcmp(settings->writer, "auto") == 0)
         return 0;
     code = plugin_choose("writer", writer_registry, settings->writer, &choice);
@@ -196,17 +175,15 @@ static int report(const struct checkpoint_settings *settings, const struct check
     int code = 0;
 
     if (!settings->json || strcmp(settings->json, "-") != 0)
-        checkpoint_report_text(asked, result);
-    if (settings->json) {
+        code = checkpoint_report_text(asked, result);
+    if (code == 0 && settings->json) {
         json_t *document = checkpoint_report_json(asked, result);
         code = document ? json_file_write(settings->json, document) : -ENOMEM;
     }
     if (code == 0 && is_good) {
         /* What --require-write-rate and --require-read-rate ask. */
         double written, read;
-        code = checkpoint_report_rate(result->writes, result->write_count, &written);
-        if (code == 0)
-            code = checkpoint_report_rate(result->reads, result->read_count, &read);
+        code = checkpoint_report_rates(result, &written, &read);
         if (code == 0)
             code = command_reach("require-write-rate", written, (double)settings->require_write,
                                  "bytes/s");

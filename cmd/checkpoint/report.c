@@ -35,52 +35,63 @@ static double rate_of(const struct checkpoint_row *row)
     return row->wall_ns ? (double)row->bytes / ((double)row->wall_ns * 1e-9) : NAN;
 }
 
-static double median_of(const struct checkpoint_row *rows, uint64_t count, size_t offset,
-                        double *values)
+/* values: space for `count`. */
+static void summarise(const struct checkpoint_row *rows, uint64_t count, double *values,
+                      struct phase *phase)
 {
-    for (uint64_t i = 0; i < count; i++) {
-        uint64_t value;
-        memcpy(&value, (const char *)&rows[i] + offset, sizeof value);
-        values[i] = (double)value * 1e-9;
-    }
-    return stats_summarise(values, count).median;
-}
-
-/* Returns 0 or -ENOMEM with a reason. */
-static int summarise(const struct checkpoint_row *rows, uint64_t count, struct phase *phase)
-{
-    double *values = memory_array(count + 1, sizeof *values);
+    const struct {
+        size_t offset;
+        double *median_s;
+    } times[] = {{offsetof(struct checkpoint_row, wall_ns), &phase->wall_s},
+                 {offsetof(struct checkpoint_row, durable_ns), &phase->durable_s},
+                 {offsetof(struct checkpoint_row, stall_ns), &phase->stall_s},
+                 {offsetof(struct checkpoint_row, sync_ns), &phase->sync_s}};
 
     *phase = (struct phase){.count = count, .durability = CHECKPOINT_DURABLE};
-    if (!values)
-        return -ENOMEM;
     for (uint64_t i = 0; i < count; i++) {
+        const enum checkpoint_durability durability = checkpoint_durability(&rows[i]);
         values[i] = rate_of(&rows[i]);
         phase->bytes = rows[i].bytes;
         phase->process_bytes += rows[i].process_bytes;
         phase->device_bytes += rows[i].device_bytes;
-        if (checkpoint_durability(&rows[i]) < phase->durability)
-            phase->durability = checkpoint_durability(&rows[i]);
+        phase->durability = durability < phase->durability ? durability : phase->durability;
         histogram_merge(&phase->latency_ns, &rows[i].latency_ns);
     }
     const struct stats_summary rates = stats_summarise(values, count);
     phase->bytes_per_s = rates.median;
     phase->low = rates.low;
     phase->high = rates.high;
-    phase->wall_s = median_of(rows, count, offsetof(struct checkpoint_row, wall_ns), values);
-    phase->durable_s = median_of(rows, count, offsetof(struct checkpoint_row, durable_ns), values);
-    phase->stall_s = median_of(rows, count, offsetof(struct checkpoint_row, stall_ns), values);
-    phase->sync_s = median_of(rows, count, offsetof(struct checkpoint_row, sync_ns), values);
+    for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
+        for (uint64_t i = 0; i < count; i++) {
+            uint64_t time_ns;
+            memcpy(&time_ns, (const char *)&rows[i] + times[k].offset, sizeof time_ns);
+            values[i] = (double)time_ns * 1e-9;
+        }
+        *times[k].median_s = stats_summarise(values, count).median;
+    }
+}
+
+/* Returns 0 or -ENOMEM with a reason. */
+static int summarise_both(const struct checkpoint_result *result, struct phase *writes,
+                          struct phase *reads)
+{
+    double *values = memory_array(result->write_count + result->read_count + 1, sizeof *values);
+
+    if (!values)
+        return -ENOMEM;
+    summarise(result->writes, result->write_count, values, writes);
+    summarise(result->reads, result->read_count, values, reads);
     free(values);
     return 0;
 }
 
-int checkpoint_report_rate(const struct checkpoint_row *rows, uint64_t count, double *bytes_per_s)
+int checkpoint_report_rates(const struct checkpoint_result *result, double *written, double *read)
 {
-    struct phase phase;
-    int code = summarise(rows, count, &phase);
+    struct phase writes = {0}, reads = {0};
+    int code = summarise_both(result, &writes, &reads);
 
-    *bytes_per_s = phase.bytes_per_s;
+    *written = writes.bytes_per_s;
+    *read = reads.bytes_per_s;
     return code;
 }
 
@@ -113,11 +124,6 @@ static double lost_s(const struct checkpoint_asked *asked, const struct checkpoi
            (double)result->steps * (double)asked->job->step_ns * 1e-9;
 }
 
-static bool is_degraded(const struct checkpoint_result *result)
-{
-    return result->evidence.degraded_reason[0] != '\0';
-}
-
 static const char *cache_of(const struct checkpoint_result *result)
 {
     enum result_cache worst = RESULT_CACHE_COLD;
@@ -135,47 +141,21 @@ static const char *seconds(double value, char *text)
     return words_duration(value > 0 ? (uint64_t)(value * 1e9) : 0, text);
 }
 
-static void print_phase(const char *name, const struct phase *phase)
-{
-    char rate[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], wall[WORDS_BYTES],
-        p50[WORDS_BYTES], p99[WORDS_BYTES];
-
-    if (!phase->count)
-        return;
-    printf("  %-8s %10s %9s .. %-9s %10s %10s %10s\n", name,
-           words_rate(phase->bytes_per_s / GIB, rate), words_rate(phase->low / GIB, low),
-           words_rate(phase->high / GIB, high), seconds(phase->wall_s, wall),
-           words_duration(histogram_quantile(&phase->latency_ns, 0.5), p50),
-           words_duration(histogram_quantile(&phase->latency_ns, 0.99), p99));
-}
-
-static void print_young(const struct checkpoint_asked *asked,
-                        const struct checkpoint_result *result, const struct phase *writes)
-{
-    const struct young young = young_of(asked, result, writes);
-    char full[WORDS_BYTES], mtbf[WORDS_BYTES], every[WORDS_BYTES];
-
-    if (writes->count)
-        printf(
-            "  Interval %s by Young's formula, with one failure in %s and %s for an unscaled "
-            "checkpoint\n           at this rate; %.1f%% of the time is then lost to checkpoints "
-            "and failures\n",
-            seconds(young.interval_s, every), words_duration(asked->mtbf_ns, mtbf),
-            seconds(young.write_s, full), young.lost_percent);
-}
-
-void checkpoint_report_text(const struct checkpoint_asked *asked,
-                            const struct checkpoint_result *result)
+int checkpoint_report_text(const struct checkpoint_asked *asked,
+                           const struct checkpoint_result *result)
 {
     const struct result *evidence = &result->evidence;
     const char *cache = cache_of(result);
+    const bool is_degraded = evidence->degraded_reason[0];
     struct phase writes, reads;
     char durable[WORDS_BYTES], synced[WORDS_BYTES];
 
+    if (summarise_both(result, &writes, &reads))
+        return -ENOMEM;
     printf("iobench " PACKAGE_VERSION " checkpoint: %s%s%s, %llu written, %llu read",
-           !evidence->valid      ? "INVALID"
-           : is_degraded(result) ? "DEGRADED"
-                                 : "valid",
+           !evidence->valid ? "INVALID"
+           : is_degraded    ? "DEGRADED"
+                            : "valid",
            cache ? ", " : "", cache ? cache : "", (unsigned long long)result->write_count,
            (unsigned long long)result->read_count);
     if (result->files.count && result->files.bytes < result->files.full_bytes)
@@ -184,10 +164,10 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
     printf("\n");
     if (!evidence->valid)
         printf("  INVALID  %s\n", escape_shown(evidence->invalid_reason));
-    if (is_degraded(result))
+    if (is_degraded)
         printf("  DEGRADED %s\n", escape_shown(evidence->degraded_reason));
     printf("\n");
-    const struct environment *place = &result->evidence.environment;
+    const struct environment *place = &evidence->environment;
     const struct checkpoint_job *job = asked->job;
     char chunk[32], memory[32];
     const struct model_files *files = &result->files;
@@ -195,10 +175,10 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
     if (files->count) {
         printf("  Model    %s: %.2f G parameters, %u ranks written (%ux%ux%u, ZeRO %u%s), %u "
                "files%s\n",
-               asked->job->model.model.name, (double)asked->job->model.model.parameters * 1e-9,
-               files->ranks, files->tensor, files->pipeline, files->data, files->zero,
+               job->model.model.name, (double)job->model.model.parameters * 1e-9, files->ranks,
+               files->tensor, files->pipeline, files->data, files->zero,
                files->is_published ? ", as MLPerf Storage v3.0" : "", files->count,
-               asked->job->is_single ? " in one" : "");
+               job->is_single ? " in one" : "");
         printf("           %s each checkpoint", bytes_text(files->bytes, bytes, sizeof bytes));
         if (files->bytes < files->full_bytes)
             printf(", scaled to 1/%.0f of %s", (double)files->full_bytes / (double)files->bytes,
@@ -214,20 +194,26 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
                job->sync ? "fsync" : "not synced",
                job->is_async ? "asynchronous" : "training waits");
     if (result->read_count)
-        printf("  Reader   %s; %u in flight per rank%s\n", result->evidence.reader_engine,
-               job->depth, job->verify ? "; each chunk's CRC-32C verified" : "; NOT verified");
+        printf("  Reader   %s; %u in flight per rank%s\n", evidence->reader_engine, job->depth,
+               job->verify ? "; each chunk's CRC-32C verified" : "; NOT verified");
     printf("  Host     %s: %u CPUs (%s), %s of memory, %s\n", escape_shown(place->host),
            place->cpu_count, escape_shown(place->cpu),
            bytes_text(place->memory_bytes, memory, sizeof memory), escape_shown(place->kernel));
     if (result->processes > 1)
         printf("  Ranks    %u processes on %u nodes\n", result->processes, result->nodes);
-    if (summarise(result->writes, result->write_count, &writes) ||
-        summarise(result->reads, result->read_count, &reads))
-        return;
     printf("\n  %-8s %10s %22s  %10s %10s %10s\n", "", "GiB/s", "95% interval     ", "time",
            "p50 chunk", "p99 chunk");
-    print_phase("Write", &writes);
-    print_phase("Restore", &reads);
+    char rate[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES], wall[WORDS_BYTES],
+        p50[WORDS_BYTES], p99[WORDS_BYTES];
+    for (int is_read = 0; is_read < 2; is_read++) {
+        const struct phase *phase = is_read ? &reads : &writes;
+        if (phase->count)
+            printf("  %-8s %10s %9s .. %-9s %10s %10s %10s\n", is_read ? "Restore" : "Write",
+                   words_rate(phase->bytes_per_s / GIB, rate), words_rate(phase->low / GIB, low),
+                   words_rate(phase->high / GIB, high), seconds(phase->wall_s, wall),
+                   words_duration(histogram_quantile(&phase->latency_ns, 0.5), p50),
+                   words_duration(histogram_quantile(&phase->latency_ns, 0.99), p99));
+    }
     printf("\n");
     if (writes.count && writes.durability == CHECKPOINT_NOT_DURABLE)
         printf("  Durable  not durable: files were not synced; complete after %s\n",
@@ -239,14 +225,22 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
                seconds(writes.durable_s, durable), seconds(writes.sync_s, synced));
     char step[WORDS_BYTES], lost[WORDS_BYTES], each[WORDS_BYTES];
     const double lost_all = lost_s(asked, result);
-    if (asked->job->step_ns && writes.count)
+    if (job->step_ns && writes.count)
         printf("  Training %llu steps of %s: lost %s to %llu checkpoint%s, %s each, %.1f%% of the "
                "time\n",
-               (unsigned long long)result->steps, words_duration(asked->job->step_ns, step),
+               (unsigned long long)result->steps, words_duration(job->step_ns, step),
                seconds(lost_all, lost), (unsigned long long)writes.count,
                writes.count == 1 ? "" : "s", seconds(lost_all / (double)writes.count, each),
                100 * lost_all / ((double)result->loop_ns * 1e-9));
-    print_young(asked, result, &writes);
+    const struct young young = young_of(asked, result, &writes);
+    char whole[WORDS_BYTES], mtbf[WORDS_BYTES], every[WORDS_BYTES];
+    if (writes.count)
+        printf(
+            "  Interval %s by Young's formula, with one failure in %s and %s for an unscaled "
+            "checkpoint\n           at this rate; %.1f%% of the time is then lost to checkpoints "
+            "and failures\n",
+            seconds(young.interval_s, every), words_duration(asked->mtbf_ns, mtbf),
+            seconds(young.write_s, whole), young.lost_percent);
     const double written = (double)writes.bytes * (double)writes.count;
     char read[32];
     if (writes.count) {
@@ -257,8 +251,8 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
         else
             printf("; no device beneath counts what it writes\n");
     }
-    for (uint32_t i = 0; i < result->evidence.run_count && i < 1; i++) {
-        const struct result_bytes *device = &result->evidence.runs[i].epochs[0].device;
+    if (evidence->run_count) {
+        const struct result_bytes *device = &evidence->runs[0].epochs[0].device;
         bytes_text(reads.bytes, read, sizeof read);
         if (device->known)
             printf("  Read     %s each time, %.1f%% of it left storage the first time (%s)\n", read,
@@ -269,19 +263,18 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
     }
     const struct content_ceiling *ceiling = &result->ceiling;
     char made[WORDS_BYTES], checked[WORDS_BYTES];
-    if (result->evidence.run_count)
-        printf("  Cache    %s before each read: %s\n", cache_of(result),
-               escape_shown(result->evidence.runs[0].cold.method));
+    if (evidence->run_count)
+        printf("  Cache    %s before each read: %s\n", cache,
+               escape_shown(evidence->runs[0].cold.method));
     printf(
         "  Ceiling  per rank %s GiB/s to write and %s GiB/s to verify: the most the program itself "
         "can do here\n",
         words_rate(ceiling->made_per_s / GIB, made),
         words_rate(ceiling->checked_per_s / GIB, checked));
-    for (uint32_t i = 0; i < result->evidence.notice_count; i++)
-        printf("  Note     %s\n", escape_shown(result->evidence.notices[i]));
+    for (uint32_t i = 0; i < evidence->notice_count; i++)
+        printf("  Note     %s\n", escape_shown(evidence->notices[i]));
     /* "-" if training did not wait */
-    char rate[WORDS_BYTES], wall[WORDS_BYTES], median[WORDS_BYTES], fastest[WORDS_BYTES],
-        stall[WORDS_BYTES];
+    char median[WORDS_BYTES], fastest[WORDS_BYTES], stall[WORDS_BYTES];
     printf("\n  %-6s %10s %9s %10s %10s %10s %8s %10s %10s\n", "", "checkpoint", "GiB/s", "fastest",
            "median", "slowest", "rank", "durable", "stall");
     for (uint64_t i = 0; i < result->write_count + result->read_count; i++) {
@@ -296,143 +289,85 @@ void checkpoint_report_text(const struct checkpoint_asked *asked,
                                                       : words_duration(row->durable_ns, durable),
                is_read ? "-" : words_duration(row->stall_ns, stall));
     }
+    return 0;
 }
 
 /* ---- JSON ---- */
 
-static const char *const durabilities[] = {"not durable", "unverified", "durable"};
-
-static void put_latency(json_t *object, const struct histogram *latency_ns)
+/* Of all writes or reads; of `one`, if it is not NULL, whose phase it is. */
+static json_t *json_phase(const struct phase *phase, const struct checkpoint_row *one, bool is_read)
 {
+    static const char *const durabilities[] = {"not durable", "unverified", "durable"};
+    const struct histogram *latency_ns = &phase->latency_ns;
+    json_t *object = json_object();
+
+    json_put_count(object, one ? "number" : "count", one ? one->number : phase->count);
+    json_put_count(object, "bytes", phase->bytes);
+    json_put_number(object, "bytes_per_s", phase->bytes_per_s);
+    if (!one) {
+        json_put_number(object, "low_bytes_per_s", phase->low);
+        json_put_number(object, "high_bytes_per_s", phase->high);
+    }
+    json_put_number(object, "wall_s", phase->wall_s);
+    if (one) {
+        json_put_number(object, "median_rank_s", (double)one->median_ns * 1e-9);
+        json_put_number(object, "fastest_rank_s", (double)one->fastest_ns * 1e-9);
+        json_put_count(object, "slowest_rank", one->slowest);
+    }
     json_put_count(object, "requests", latency_ns->count);
     json_put_number(object, "p50_ms", (double)histogram_quantile(latency_ns, 0.5) * 1e-6);
     json_put_number(object, "p99_ms", (double)histogram_quantile(latency_ns, 0.99) * 1e-6);
     json_put_number(object, "max_ms", (double)histogram_quantile(latency_ns, 1) * 1e-6);
-}
-
-static json_t *json_phase(const struct checkpoint_row *rows, uint64_t count, bool is_read)
-{
-    struct phase phase;
-    json_t *object = json_object();
-
-    if (count == 0 || summarise(rows, count, &phase)) {
-        json_decref(object);
-        return json_null();
-    }
-    json_put_count(object, "count", count);
-    json_put_count(object, "bytes", phase.bytes);
-    json_put_number(object, "bytes_per_s", phase.bytes_per_s);
-    json_put_number(object, "low_bytes_per_s", phase.low);
-    json_put_number(object, "high_bytes_per_s", phase.high);
-    json_put_number(object, "wall_s", phase.wall_s);
-    put_latency(object, &phase.latency_ns);
     if (!is_read) {
-        json_put_number(object, "sync_s", phase.sync_s);
-        json_put_number(object, "durable_s", phase.durability ? phase.durable_s : NAN);
-        json_put_number(object, "stall_s", phase.stall_s);
-        json_put_number(object, "process_write_bytes", phase.process_bytes);
-        json_put_number(object, "device_write_bytes", phase.device_bytes);
-        json_put_text(object, "durability", durabilities[phase.durability]);
-    }
-    return object;
-}
-
-static json_t *json_of_row(const struct checkpoint_row *row, bool is_read)
-{
-    json_t *object = json_object();
-
-    json_put_count(object, "number", row->number);
-    json_put_count(object, "bytes", row->bytes);
-    json_put_number(object, "bytes_per_s", rate_of(row));
-    json_put_number(object, "wall_s", (double)row->wall_ns * 1e-9);
-    json_put_number(object, "median_rank_s", (double)row->median_ns * 1e-9);
-    json_put_number(object, "fastest_rank_s", (double)row->fastest_ns * 1e-9);
-    json_put_count(object, "slowest_rank", row->slowest);
-    put_latency(object, &row->latency_ns);
-    if (is_read) {
-        json_put_count(object, "damaged_chunks", row->damaged);
-    } else {
-        json_put_number(object, "sync_s", (double)row->sync_ns * 1e-9);
-        json_put_number(object, "durable_s",
-                        checkpoint_durability(row) ? (double)row->durable_ns * 1e-9 : NAN);
-        json_put_number(object, "stall_s", (double)row->stall_ns * 1e-9);
-        json_put_number(object, "process_write_bytes", row->process_bytes);
-        json_put_number(object, "device_write_bytes", row->device_bytes);
-        json_put_text(object, "durability", durabilities[checkpoint_durability(row)]);
-    }
-    return object;
-}
-
-static json_t *json_model(const struct checkpoint_asked *asked,
-                          const struct checkpoint_result *result)
-{
-    const struct model_files *files = &result->files;
-    json_t *object = json_object();
-
-    if (!files->count) {
-        json_decref(object);
-        return json_null();
-    }
-    json_put_text(object, "name", asked->job->model.model.name);
-    json_put_count(object, "parameters", asked->job->model.model.parameters);
-    json_put_count(object, "ranks", files->ranks);
-    json_put_count(object, "tensor_parallel", files->tensor);
-    json_put_count(object, "pipeline_parallel", files->pipeline);
-    json_put_count(object, "data_parallel", files->data);
-    json_put_count(object, "zero_stage", files->zero);
-    json_object_set_new(object, "as_published", json_boolean(files->is_published));
-    json_put_count(object, "files", files->count);
-    json_put_count(object, "bytes", files->bytes);
-    json_put_count(object, "full_bytes", files->full_bytes);
-    return object;
-}
-
-static json_t *json_training(const struct checkpoint_asked *asked,
-                             const struct checkpoint_result *result)
-{
-    struct phase writes;
-    json_t *object = json_object();
-
-    if (result->write_count == 0 || summarise(result->writes, result->write_count, &writes)) {
-        json_decref(object);
-        return json_null();
-    }
-    const struct young young = young_of(asked, result, &writes);
-    const bool trains = asked->job->step_ns > 0;
-    json_put_count(object, "steps", result->steps);
-    json_put_number(object, "loop_s", trains ? (double)result->loop_ns * 1e-9 : NAN);
-    json_put_number(object, "lost_s", trains ? lost_s(asked, result) : NAN);
-    json_put_number(object, "young_write_s", young.write_s);
-    json_put_number(object, "young_interval_s", young.interval_s);
-    json_put_number(object, "young_lost_percent", young.lost_percent);
-    return object;
-}
-
-static json_t *json_place(const struct checkpoint_result *result)
-{
-    const struct environment *place = &result->evidence.environment;
-    json_t *object = report_environment(place);
-
-    json_put_count(object, "cpus", place->cpu_count);
-    json_put_count(object, "processes", result->processes);
-    json_put_count(object, "nodes", result->nodes);
+        json_put_number(object, "sync_s", phase->sync_s);
+        json_put_number(object, "durable_s", phase->durability ? phase->durable_s : NAN);
+        json_put_number(object, "stall_s", phase->stall_s);
+        json_put_number(object, "process_write_bytes", phase->process_bytes);
+        json_put_number(object, "device_write_bytes", phase->device_bytes);
+        json_put_text(object, "durability", durabilities[phase->durability]);
+    } else if (one)
+        json_put_count(object, "damaged_chunks", one->damaged);
     return object;
 }
 
 json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
                                const struct checkpoint_result *result)
 {
-    json_t *document = json_object(), *writes = json_array(), *reads = json_array();
+    struct phase writes, reads, phase;
+    const struct checkpoint_job *job = asked->job;
+    double value; /* of one row */
 
+    if (summarise_both(result, &writes, &reads))
+        return NULL;
+    json_t *document = json_object(), *object;
     json_put_text(document, "schema", "iobench-checkpoint");
     json_put_count(document, "schema_version", 1);
     json_put_text(document, "iobench_version", PACKAGE_VERSION);
     json_put_text(document, "command", asked->command);
     json_put_text(document, "started", result->evidence.environment.started);
     report_verdict(document, &result->evidence);
-    json_object_set_new(document, "place", json_place(result));
-    json_object_set_new(document, "model", json_model(asked, result));
-    const struct checkpoint_job *job = asked->job;
+    const struct environment *place = &result->evidence.environment;
+    object = report_environment(place);
+    json_put_count(object, "cpus", place->cpu_count);
+    json_put_count(object, "processes", result->processes);
+    json_put_count(object, "nodes", result->nodes);
+    json_object_set_new(document, "place", object);
+    const struct model_files *files = &result->files;
+    object = files->count ? json_object() : json_null();
+    json_object_set_new(document, "model", object);
+    if (files->count) {
+        json_put_text(object, "name", job->model.model.name);
+        json_put_count(object, "parameters", job->model.model.parameters);
+        json_put_count(object, "ranks", files->ranks);
+        json_put_count(object, "tensor_parallel", files->tensor);
+        json_put_count(object, "pipeline_parallel", files->pipeline);
+        json_put_count(object, "data_parallel", files->data);
+        json_put_count(object, "zero_stage", files->zero);
+        json_object_set_new(object, "as_published", json_boolean(files->is_published));
+        json_put_count(object, "files", files->count);
+        json_put_count(object, "bytes", files->bytes);
+        json_put_count(object, "full_bytes", files->full_bytes);
+    }
     json_t *settings = json_object();
     json_put_text(settings, "path", job->path);
     json_put_text(settings, "layout", job->is_single ? "single" : "sharded");
@@ -451,33 +386,49 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     json_put_count(settings, "rank_shift", job->rank_shift);
     json_put_count(settings, "seed", job->seed);
     json_object_set_new(document, "settings", settings);
-    json_object_set_new(document, "write", json_phase(result->writes, result->write_count, false));
-    json_object_set_new(document, "read", json_phase(result->reads, result->read_count, true));
+    json_object_set_new(document, "write",
+                        writes.count ? json_phase(&writes, NULL, false) : json_null());
+    json_object_set_new(document, "read",
+                        reads.count ? json_phase(&reads, NULL, true) : json_null());
     json_put_text(document, "cache_before", cache_of(result));
-    json_object_set_new(document, "training", json_training(asked, result));
+    object = writes.count ? json_object() : json_null();
+    json_object_set_new(document, "training", object);
+    if (writes.count) {
+        const struct young young = young_of(asked, result, &writes);
+        json_put_count(object, "steps", result->steps);
+        json_put_number(object, "loop_s", job->step_ns ? (double)result->loop_ns * 1e-9 : NAN);
+        json_put_number(object, "lost_s", job->step_ns ? lost_s(asked, result) : NAN);
+        json_put_number(object, "young_write_s", young.write_s);
+        json_put_number(object, "young_interval_s", young.interval_s);
+        json_put_number(object, "young_lost_percent", young.lost_percent);
+    }
     json_put_number(document, "ceiling_write_bytes_per_s", result->ceiling.made_per_s);
     json_put_number(document, "ceiling_verify_bytes_per_s", result->ceiling.checked_per_s);
-    for (uint64_t i = 0; i < result->write_count; i++)
-        json_array_append_new(writes, json_of_row(&result->writes[i], false));
+    json_t *list = json_array();
+    json_object_set_new(document, "writes", list);
+    for (uint64_t i = 0; i < result->write_count; i++) {
+        summarise(&result->writes[i], 1, &value, &phase);
+        json_array_append_new(list, json_phase(&phase, &result->writes[i], false));
+    }
+    list = json_array();
+    json_object_set_new(document, "reads", list);
     for (uint64_t i = 0; i < result->read_count; i++) {
-        /* Add the fields of a read: caches, and bytes read from storage. */
         const struct result_run *run = &result->evidence.runs[i];
-        json_t *object = json_of_row(&result->reads[i], true);
         const struct result_bytes *device = &run->epochs[0].device;
+        summarise(&result->reads[i], 1, &value, &phase);
+        object = json_phase(&phase, &result->reads[i], true);
         json_put_text(object, "cache_before", summary_cache_name(run->cold.state));
         json_put_text(object, "cache_method", run->cold.method);
         json_put_text(object, "cache_reason", run->cold.reason);
         json_put_number(object, "device_read_bytes", device->known ? (double)device->bytes : NAN);
         json_put_text(object, "device_read_method", device->known ? device->method : NULL);
         json_put_text(object, "device_read_reason", device->known ? NULL : device->reason);
-        json_array_append_new(reads, object);
+        json_array_append_new(list, object);
     }
-    json_object_set_new(document, "writes", writes);
-    json_object_set_new(document, "reads", reads);
-    json_t *list = json_array();
+    list = json_array();
     for (uint32_t i = 0; i < result->ranks; i++) {
         const struct checkpoint_rank *rank = &result->each[i];
-        json_t *object = json_object();
+        object = json_object();
         json_put_count(object, "rank", i);
         json_put_text(object, "host", rank->host);
         json_put_count(object, "written_bytes", rank->written);

@@ -13,10 +13,12 @@ struct checkpoint_asked {
     uint64_t mtbf_ns;    /* mean time between failures */
 };
 
-void checkpoint_report_text(const struct checkpoint_asked *asked,
-                            const struct checkpoint_result *result);
-/* Set the median rate of all writes or all reads, bytes/s. Returns 0 or -ENOMEM with a reason. */
-int checkpoint_report_rate(const struct checkpoint_row *rows, uint64_t count, double *bytes_per_s);
+/* Returns 0 or, with nothing printed, -ENOMEM with a reason. */
+int checkpoint_report_text(const struct checkpoint_asked *asked,
+                           const struct checkpoint_result *result);
+/* Set the median rates of all writes and of all reads, bytes/s. Returns 0 or -ENOMEM with a reason.
+ */
+int checkpoint_report_rates(const struct checkpoint_result *result, double *written, double *read);
 /* Return the sealed document; NULL with a reason. */
 json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
                                const struct checkpoint_result *result);

@@ -213,8 +213,8 @@ static int run_ramp(const struct invocation *invocation, struct ramp *ramp)
         status = speaks || ramp->ranks->is_unheard ? command_failed(invocation) : COMMAND_FAILED;
     else if (ramp->degraded[0])
         status = COMMAND_FAILED;
-    if (speaks && table && ramp->count)
-        ramp_print(ramp);
+    if (speaks && table && ramp->count && ramp_print(ramp))
+        status = command_failed(invocation);
     if (speaks && code == 0 && ramp_write_files(ramp))
         status = command_failed(invocation);
     return status;

@@ -34,8 +34,8 @@ struct ramp {
     bool interrupted, failed; /* before the answer was found */
 };
 
-/* Print the table. */
-void ramp_print(const struct ramp *ramp);
+/* Print the table. Returns 0 or, with nothing printed, -ENOMEM with a reason. */
+int ramp_print(const struct ramp *ramp);
 /* Write the JSON document and the chart if requested. Returns 0 or -errno. */
 int ramp_write_files(const struct ramp *ramp);
 

@@ -116,15 +116,15 @@ static const char *verdict_of(const struct ramp *ramp, const struct ramp_point *
     return point->stall_percent < ramp->settings->limit_percent ? "behind" : "late";
 }
 
-void ramp_print(const struct ramp *ramp)
+int ramp_print(const struct ramp *ramp)
 {
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
-    const enum result_cache cache = worst_cache(ramp);
     struct ramp_point *points = sorted_points(ramp);
     char count[WORDS_BYTES], rates[3][WORDS_BYTES], times[2][WORDS_BYTES];
 
     if (!points)
-        return;
+        return -ENOMEM;
+    const enum result_cache cache = worst_cache(ramp);
     print_answer(ramp, &answer);
     printf("  Data     %s: %s, %s samples%s\n", escape_shown(ramp->data), ramp->format,
            words_count(ramp->records, count), is_synthetic(ramp) ? ", synthetic" : "");
@@ -149,6 +149,7 @@ void ramp_print(const struct ramp *ramp)
     }
     print_notes(ramp);
     free(points);
+    return 0;
 }
 
 /* ---- JSON ---- */

@@ -23,6 +23,7 @@
 #include "cmd/net/collective.h"
 #include "trainer/graph.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -305,15 +306,19 @@ static void all_of_a_checkpoint(void **unused)
     const struct checkpoint_asked asked = {&job, "iobench checkpoint", MS(3600000)};
     struct checkpoint_row writes[3], reads[2];
     struct checkpoint_result result = checkpoint_result(writes, reads);
-    double rate = 0;
+    double written = 0, read = 0;
 
     (void)unused;
     page_begin();
-    checkpoint_report_text(&asked, &result);
+    assert_int_equal(checkpoint_report_text(&asked, &result), 0);
     page_end("checkpoint.txt");
     assert_document("checkpoint.json", checkpoint_report_json(&asked, &result));
-    assert_int_equal(checkpoint_report_rate(reads, 2, &rate), 0);
-    assert_equal(rate, 5 * (double)GIB); /* the median of 4 and 6 */
+    assert_int_equal(checkpoint_report_rates(&result, &written, &read), 0);
+    assert_equal(read, 5 * (double)GIB); /* the median of 4 and 6 */
+    /* Without memory there is no report, rather than one without figures. */
+    result.write_count = SIZE_MAX / 2;
+    assert_int_equal(checkpoint_report_text(&asked, &result), -ENOMEM);
+    assert_null(checkpoint_report_json(&asked, &result));
 }
 
 /* What was not done or is not known leaves no line, or says so. */
@@ -663,8 +668,10 @@ static void all_of_a_ramp(void **unused)
     ramp.failed = true;
     ramp_print(&ramp);
     ramp.interrupted = true;
-    ramp_print(&ramp);
+    assert_int_equal(ramp_print(&ramp), 0);
     page_end("ramp-answers.txt");
+    ramp.count = SIZE_MAX / 2;
+    assert_int_equal(ramp_print(&ramp), -ENOMEM);
     json_decref(ramp.dataset);
     option_release(job_options, &settings.job);
 }
