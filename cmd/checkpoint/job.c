@@ -16,41 +16,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The moment at which a job needs most space: that many of its own checkpoints are there, the last
- * of them not yet whole, and older ones have been removed. */
-struct demand {
-    uint64_t at_once, bytes, freed;
-};
-
-/* old: what the removal of each checkpoint that is there frees, the oldest first. Each but those to
- * be kept goes before the next one is written. */
-static struct demand find_demand(const struct checkpoint_job *job, uint64_t each_bytes,
-                                 const uint64_t *old, size_t old_count)
-{
-    const uint64_t most = job->writes <= job->keep ? job->writes : job->keep + 1;
-    const uint64_t each = each_bytes < UINT64_MAX / 4 / most ? each_bytes : UINT64_MAX / 4 / most;
-    struct demand demand = {0};
-    uint64_t freed = 0;
-    size_t removed = 0;
-
-    for (uint64_t own = 1; own <= most; own++) {
-        const uint64_t bytes = each * own + each / 100;
-        while (removed < old_count && old_count - removed + own - 1 > job->keep)
-            freed += old[removed++];
-        if (own == 1 || bytes + demand.freed > demand.bytes + freed)
-            demand = (struct demand){.at_once = own, .bytes = bytes, .freed = freed};
-    }
-    return demand;
-}
-
 /* Check for space for the checkpoints that exist at the same time, before anything is removed. */
 static int check_space(const struct checkpoint_shared *shared)
 {
     const struct checkpoint_job *job = shared->job;
     const uint64_t each_bytes = shared->result->files.bytes;
-    char need[32], each[32], have[32], older[32], removed[96] = "";
-    uint64_t available, *old = NULL;
-    size_t old_count = 0;
+    const uint64_t most = job->writes <= job->keep ? job->writes : job->keep + 1;
+    const uint64_t each = each_bytes < UINT64_MAX / 4 / most ? each_bytes : UINT64_MAX / 4 / most;
+    char need_text[32], each_text[32], have[32], older[32], removed[96] = "";
+    uint64_t available,
+        *old = NULL; /* what the removal of each that is there frees, oldest first */
+    size_t old_count = 0, old_removed = 0;
     int code = store_free_bytes(job->path, &available);
 
     if (code == 0 && shared->store.folder.fd >= 0)
@@ -59,33 +35,32 @@ static int check_space(const struct checkpoint_shared *shared)
         free(old);
         return code;
     }
-    const struct demand demand = find_demand(job, each_bytes, old, old_count);
+    /* The moment at which it needs most: `at_once` of its own are there, the last of them not yet
+     * whole, and older ones have been removed: each but those to be kept goes before the next one
+     * is written. */
+    uint64_t at_once = 0, need = 0, freed = 0, freed_so_far = 0;
+    for (uint64_t own = 1; own <= most; own++) {
+        const uint64_t bytes = each * own + each / 100;
+        while (old_removed < old_count && old_count - old_removed + own - 1 > job->keep)
+            freed_so_far += old[old_removed++];
+        if (own == 1 || bytes + freed > need + freed_so_far) {
+            at_once = own;
+            need = bytes;
+            freed = freed_so_far;
+        }
+    }
     free(old);
-    if (demand.bytes <= available + demand.freed)
+    if (need <= available + freed)
         return 0;
-    if (demand.freed)
+    if (freed)
         snprintf(removed, sizeof removed, " and %s in older ones that it removes by then",
-                 bytes_text(demand.freed, older, sizeof older));
+                 bytes_text(freed, older, sizeof older));
     return fail(ENOSPC,
                 "%s: needs %s for %llu checkpoints of %s at a time, only %s free%s: lower --keep, "
                 "or write a part with --scale, --bytes or --subset",
-                job->path, bytes_text(demand.bytes, need, sizeof need),
-                (unsigned long long)demand.at_once, bytes_text(each_bytes, each, sizeof each),
+                job->path, bytes_text(need, need_text, sizeof need_text),
+                (unsigned long long)at_once, bytes_text(each_bytes, each_text, sizeof each_text),
                 bytes_text(available, have, sizeof have), removed);
-}
-
-static int allocate(const struct checkpoint_job *job, struct checkpoint_result *result)
-{
-    result->writes = memory_array(job->writes + 1, sizeof *result->writes);
-    result->reads = memory_array(job->reads + 1, sizeof *result->reads);
-    int code = result->writes && result->reads ? 0 : -ENOMEM;
-    if (code == 0 && job->writes)
-        code = model_list(&job->model, &result->files);
-    if (code)
-        return code;
-    result->ranks = result->files.ranks;
-    result->each = memory_array(result->ranks + 1, sizeof *result->each);
-    return result->each ? 0 : -ENOMEM;
 }
 
 /* A job that was killed before it pruned left one too many: without pruning here each further such
@@ -144,15 +119,24 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
         .processes = ranks->place.ranks,
         .nodes = ranks->place.nodes,
         .evidence = {.valid = true, .ranks = ranks->place.ranks, .nodes = ranks->place.nodes}};
-    int code = ranks_meet(ranks, allocate(job, result), NULL);
+    result->writes = memory_array(job->writes + 1, sizeof *result->writes);
+    result->reads = memory_array(job->reads + 1, sizeof *result->reads);
+    int code = result->writes && result->reads ? 0 : -ENOMEM;
+    if (code == 0 && job->writes)
+        code = model_list(&job->model, &result->files);
+    result->ranks = result->files.ranks;
+    result->each = code ? NULL : memory_array(result->ranks + 1, sizeof *result->each);
+    if (code == 0 && !result->each)
+        code = -ENOMEM;
+    code = ranks_meet(ranks, code, NULL);
     if (code == 0) {
         /* The first process creates and locks the folder before the others open it. */
-        const bool leads = shared.ranks->place.rank == 0;
-        code = ranks_meet(shared.ranks, leads ? make_place(&shared) : 0, NULL);
+        const bool leads = ranks->place.rank == 0;
+        code = ranks_meet(ranks, leads ? make_place(&shared) : 0, NULL);
         if (code == 0 && !leads)
-            code = snapshot_open(&shared.store, shared.job->path, false);
+            code = snapshot_open(&shared.store, job->path, false);
         if (code == 0)
-            shared.storage = storage_open(&telemetry_roots_usual, &shared.job->path, 1);
+            shared.storage = storage_open(&telemetry_roots_usual, &job->path, 1);
         if (code == 0 && !shared.storage)
             code = -ENOMEM;
         code = ranks_meet(shared.ranks, code, NULL);

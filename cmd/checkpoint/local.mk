@@ -2,7 +2,7 @@
 libiobench_a_SOURCES += \
 	cmd/checkpoint/job.c cmd/checkpoint/job.h \
 	cmd/checkpoint/model.c cmd/checkpoint/model.h \
-	cmd/checkpoint/plugins.h cmd/checkpoint/registry.c \
+	cmd/checkpoint/registry.c \
 	cmd/checkpoint/reads.c cmd/checkpoint/writes.c \
 	cmd/checkpoint/save.c cmd/checkpoint/save.h \
 	cmd/checkpoint/shared.c cmd/checkpoint/shared.h \

@@ -17,56 +17,30 @@
 #include "pipeline/settings/job.h"
 #include "readers/reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* restore: reads the files of this process's ranks of a checkpoint, a thread per rank, through the
- * readers of a run, and compares each chunk with its checksum.
- */
-
-struct restore {
-    const struct snapshot *snapshot;
-    const struct catalog *catalog;
-    const struct plugin_choice *reader;
-    bool falls_back; /* use another reader if this one fails: the user did not choose it */
-    bool verify;
-    struct rank_buffers *buffers; /* overwritten */
-    uint32_t first_rank; /* rank whose files the first of them reads, modulo snapshot->ranks */
-    uint64_t timeout_ns;
-    struct rank_figures *figures; /* one per rank of buffers->ranks */
-    /* Set by restore_run(). */
-    struct rank_start start;
-    char engine[192], notice[256];
-    struct flag stopped, held; /* private */
-};
-
 static const uint64_t LOOK_NS = 100000000;
 
-/* Return a catalog of a complete checkpoint for readers and witnesses, one shard per file. NULL
- * with a reason. */
-static struct catalog *restore_catalog(const char *folder, const struct snapshot *snapshot)
-{
-    struct catalog *catalog = catalog_create(folder, "checkpoint");
-    const uint32_t count = snapshot->is_single ? 1 : snapshot->file_count;
-    int code = catalog ? 0 : -ENOMEM;
-
-    for (uint32_t i = 0; i < count && code == 0; i++) {
-        char *path = snapshot_path(folder, snapshot->number,
-                                   snapshot->is_single ? SNAPSHOT_SINGLE : snapshot->files[i].name);
-        const uint64_t bytes = snapshot->is_single ? snapshot->bytes : snapshot->files[i].bytes;
-        code = path ? catalog_begin_shard(catalog, path, NULL, 0) : -ENOMEM;
-        if (code == 0 && catalog->shards[i].bytes != bytes)
-            code = fail(EBADMSG, "%s: has %llu bytes, its manifest says %llu", path,
-                        (unsigned long long)catalog->shards[i].bytes, (unsigned long long)bytes);
-        free(path);
-    }
-    if (code == 0)
-        return catalog;
-    catalog_destroy(catalog);
-    return NULL;
-}
+/* A thread for each of this process's ranks reads the files of one rank of the checkpoint, and
+ * compares each chunk with its checksum. */
+struct read_phase {
+    struct checkpoint_shared *shared;
+    struct job job; /* for the validity checks: reader, caches */
+    struct job_plugins plugins;
+    struct snapshot snapshot;
+    struct catalog *catalog; /* for readers and witnesses: a shard per file */
+    struct witness *witness;
+    struct result_run *run;
+    struct checkpoint_row *row;
+    /* Of one read. */
+    struct rank_start start;
+    char engine[192], notice[256];
+    struct flag stopped, held;
+};
 
 /* ---- a rank ---- */
 
@@ -77,7 +51,7 @@ struct chunk_read {
 };
 
 struct rank_reader {
-    struct restore *restore;
+    const struct read_phase *reading;
     struct reader reader;
     struct chunk_read *reads, *idle;
     uint32_t rank; /* whose files it reads */
@@ -89,7 +63,7 @@ struct rank_reader {
 /* Move to the rank's next file with bytes left. Returns false at the end. */
 static bool find_next(struct rank_reader *rank)
 {
-    const struct snapshot *snapshot = rank->restore->snapshot;
+    const struct snapshot *snapshot = &rank->reading->snapshot;
 
     while (rank->file < snapshot->file_count && (snapshot->files[rank->file].rank != rank->rank ||
                                                  rank->at == snapshot->files[rank->file].bytes)) {
@@ -99,23 +73,11 @@ static bool find_next(struct rank_reader *rank)
     return rank->file < snapshot->file_count;
 }
 
-static void check_chunk(struct rank_reader *rank, const struct chunk_read *read)
-{
-    const struct restore *restore = rank->restore;
-    const struct read_request *request = &read->request;
-
-    if (!restore->verify ||
-        crc32c(0, request->data, request->bytes) == restore->snapshot->checksums[read->chunk])
-        return;
-    if (rank->figures->damaged++ == 0)
-        snprintf(rank->figures->first_damage, sizeof rank->figures->first_damage,
-                 "%.200s: offset %llu", restore->catalog->shards[request->shard].path,
-                 (unsigned long long)request->offset);
-}
-
-/* Wait for reads and verify their data. */
+/* Wait for reads and verify their data; damaged chunks are counted and are not a failure. */
 static int take_chunks(struct rank_reader *rank)
 {
+    const struct read_phase *reading = rank->reading;
+    struct rank_figures *figures = rank->figures;
     struct read_request *done[16];
     int count = reader_reap(&rank->reader, done, 16, LOOK_NS), code = count < 0 ? count : 0;
 
@@ -123,10 +85,13 @@ static int take_chunks(struct rank_reader *rank)
         struct chunk_read *read = done[i]->owner;
         if (done[i]->result < 0 && code == 0)
             code = reader_explain(&rank->reader, done[i]);
-        if (code == 0) {
-            check_chunk(rank, read);
-            rank->figures->bytes += done[i]->bytes;
-        }
+        if (code == 0 && reading->shared->job->verify &&
+            crc32c(0, done[i]->data, done[i]->bytes) != reading->snapshot.checksums[read->chunk] &&
+            figures->damaged++ == 0)
+            snprintf(figures->first_damage, sizeof figures->first_damage, "%.200s: offset %llu",
+                     reading->catalog->shards[done[i]->shard].path,
+                     (unsigned long long)done[i]->offset);
+        figures->bytes += code ? 0 : done[i]->bytes;
         reader_release(&rank->reader, done[i]);
         read->next = rank->idle;
         rank->idle = read;
@@ -136,20 +101,21 @@ static int take_chunks(struct rank_reader *rank)
 
 static int read_files(struct rank_reader *rank)
 {
-    const struct restore *restore = rank->restore;
+    const struct read_phase *reading = rank->reading;
+    const struct snapshot *snapshot = &reading->snapshot;
     int code = 0;
 
     while (code == 0 && (find_next(rank) || rank->reader.in_flight)) {
-        if (flag_get(&restore->stopped) || flag_get(&stop_asked))
+        struct chunk_read *read = rank->idle;
+        if (flag_get(&reading->stopped) || flag_get(&stop_asked))
             return fail(EINTR, "interrupted");
-        if (find_next(rank) && rank->idle) {
-            const struct snapshot *snapshot = rank->restore->snapshot;
+        if (find_next(rank) && read) {
             const struct snapshot_file *file = &snapshot->files[rank->file];
-            struct chunk_read *read = rank->idle;
             const uint64_t left = file->bytes - rank->at;
             const uint32_t bytes =
                 left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
             read->chunk = file->first_chunk + rank->at / snapshot->chunk_bytes;
+            assert(read->chunk < snapshot->chunk_count);
             read->request = (struct read_request){.offset = file->offset + rank->at,
                                                   .shard = snapshot->is_single ? 0 : rank->file,
                                                   .bytes = bytes,
@@ -170,59 +136,52 @@ static int read_files(struct rank_reader *rank)
     return code;
 }
 
-static int open_reader(struct rank_reader *rank, uint64_t number)
-{
-    struct restore *restore = rank->restore;
-    const struct rank_buffers *buffers = restore->buffers;
-    struct iovec *regions = rank_buffers_of(buffers, number);
-    const struct reader_config config = {.catalog = restore->catalog,
-                                         .regions = regions,
-                                         .region_count = buffers->depth,
-                                         .depth = buffers->depth,
-                                         .bytes_max = restore->snapshot->chunk_bytes,
-                                         .timeout_ns = restore->timeout_ns,
-                                         .falls_back = restore->falls_back};
-
-    rank->reads = memory_array(buffers->depth, sizeof *rank->reads);
-    if (!rank->reads)
-        return -ENOMEM;
-    int code = reader_open(&rank->reader, restore->reader, &config);
-    const bool is_zero_copy = rank->reader.traits.zero_copy;
-    for (uint32_t i = 0; i < buffers->depth; i++) {
-        rank->reads[i].request.region = i;
-        rank->reads[i].request.buffer = is_zero_copy ? NULL : regions[i].iov_base;
-        rank->reads[i].next = rank->idle;
-        rank->idle = &rank->reads[i];
-    }
-    if (code == 0 && rank->reader.traits.alignment > MODEL_BLOCK_BYTES)
-        code = fail(EINVAL, "--direct: this storage wants reads aligned to %u bytes",
-                    rank->reader.traits.alignment);
-    return code;
-}
-
 static int restore_rank(void *context, struct workers *workers, uint64_t number)
 {
-    struct restore *restore = context;
-    struct rank_reader rank = {.restore = restore, .figures = &restore->figures[number]};
+    struct read_phase *reading = context;
+    const struct checkpoint_shared *shared = reading->shared;
+    const struct snapshot *snapshot = &reading->snapshot;
+    struct iovec *regions = rank_buffers_of(&shared->buffers, number);
+    const struct reader_config config = {.catalog = reading->catalog,
+                                         .regions = regions,
+                                         .region_count = shared->buffers.depth,
+                                         .depth = shared->buffers.depth,
+                                         .bytes_max = snapshot->chunk_bytes,
+                                         .timeout_ns = shared->job->io_timeout_ns,
+                                         .falls_back = reading->plugins.reader_is_auto};
+    const uint64_t shift = shared->job->rank_shift % snapshot->ranks;
+    struct rank_reader rank = {.reading = reading,
+                               .rank = (shared->first_rank + (uint32_t)(shift + number)) %
+                                       snapshot->ranks,
+                               .figures = &shared->figures[number]};
 
     (void)workers;
-    rank.rank = (restore->first_rank + (uint32_t)number) % restore->snapshot->ranks;
     *rank.figures = (struct rank_figures){.rank = rank.rank};
-    int code = open_reader(&rank, number);
-    rank_start_wait(&restore->start, &restore->stopped);
+    rank.reads = memory_array(config.depth, sizeof *rank.reads);
+    int code = rank.reads ? reader_open(&rank.reader, &reading->plugins.reader, &config) : -ENOMEM;
+    for (uint32_t i = 0; rank.reads && i < config.depth; i++) {
+        rank.reads[i].request.region = i;
+        rank.reads[i].request.buffer = rank.reader.traits.zero_copy ? NULL : regions[i].iov_base;
+        rank.reads[i].next = rank.idle;
+        rank.idle = &rank.reads[i];
+    }
+    if (code == 0 && rank.reader.traits.alignment > MODEL_BLOCK_BYTES)
+        code = fail(EINVAL, "--direct: this storage wants reads aligned to %u bytes",
+                    rank.reader.traits.alignment);
+    rank_start_wait(&reading->start, &reading->stopped);
     if (code == 0)
         code = read_files(&rank);
-    rank.figures->wall_ns = rank_start_elapsed_ns(&restore->start);
+    rank.figures->wall_ns = rank_start_elapsed_ns(&reading->start);
     rank.figures->latency_ns = rank.reader.figures.latency_ns;
     if (number == 0) {
-        snprintf(restore->engine, sizeof restore->engine, "%s", rank.reader.traits.engine);
-        snprintf(restore->notice, sizeof restore->notice, "%s", rank.reader.traits.notice);
+        snprintf(reading->engine, sizeof reading->engine, "%s", rank.reader.traits.engine);
+        snprintf(reading->notice, sizeof reading->notice, "%s", rank.reader.traits.notice);
     }
     if (code == 0)
         code = reader_settle(&rank.reader);
     reader_close(&rank.reader);
     if (rank.reader.held)
-        flag_set(&restore->held); /* buffers and their requests */
+        flag_set(&reading->held); /* buffers and their requests */
     else
         free(rank.reads);
     return code;
@@ -230,31 +189,21 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
 
 static void stop(void *context)
 {
-    flag_set(&((struct restore *)context)->stopped);
+    flag_set(&((struct read_phase *)context)->stopped);
 }
 
-/* Read and verify; damaged chunks are counted and are not a failure. Returns 0, -EINTR, or another
- * negative errno with a reason. */
-static int restore_run(struct restore *restore)
+static int restore(void *context)
 {
-    const struct workers_job job = {"restore", restore_rank, stop, NULL, restore};
+    struct read_phase *reading = context;
+    struct rank_buffers *buffers = &reading->shared->buffers;
+    const struct workers_job job = {"restore", restore_rank, stop, NULL, reading};
+    int code = buffers->ranks ? workers_run(&job, buffers->ranks) : 0;
 
-    rank_start_prepare(&restore->start, restore->buffers->ranks);
-    int code = restore->buffers->ranks ? workers_run(&job, restore->buffers->ranks) : 0;
-    restore->buffers->is_held |= flag_get(&restore->held);
+    buffers->is_held |= flag_get(&reading->held);
     return code;
 }
 
-struct read_phase {
-    struct checkpoint_shared *shared;
-    struct job job; /* for the validity checks: reader, caches */
-    struct job_plugins plugins;
-    struct snapshot snapshot;
-    struct catalog *catalog;
-    struct witness *witness;
-    struct result_run *run;
-    struct checkpoint_row *row;
-};
+/* ---- a read ---- */
 
 /* Choose the checkpoint of a read: the newest first, then the next older, ... */
 static int choose_checkpoint(const struct read_phase *reading, uint32_t *number)
@@ -272,42 +221,48 @@ static int choose_checkpoint(const struct read_phase *reading, uint32_t *number)
     return code;
 }
 
-/* Reserve figures for all ranks: a checkpoint of another job may have more than this job. */
-static int make_room_for_ranks(struct checkpoint_shared *shared, uint32_t ranks)
-{
-    struct checkpoint_result *result = shared->result;
-
-    if (ranks <= result->ranks)
-        return 0;
-    struct checkpoint_rank *more = memory_array(ranks, sizeof *more);
-    if (!more)
-        return -ENOMEM;
-    if (result->each)
-        memcpy(more, result->each, result->ranks * sizeof *more);
-    free(result->each);
-    result->each = more;
-    result->ranks = ranks;
-    return 0;
-}
-
 static int load_checkpoint(struct read_phase *reading, uint32_t number)
 {
     struct checkpoint_shared *shared = reading->shared;
-    int code = snapshot_load(shared->job->path, number, &reading->snapshot);
+    struct checkpoint_result *result = shared->result;
+    const char *folder = shared->job->path;
+    struct snapshot *snapshot = &reading->snapshot;
+    int code = snapshot_load(folder, number, snapshot);
 
-    if (code == 0)
-        code = make_room_for_ranks(shared, reading->snapshot.ranks);
     if (code)
         return code;
-    reading->catalog = restore_catalog(shared->job->path, &reading->snapshot);
+    if (snapshot->ranks > result->ranks) { /* it may be of another job */
+        struct checkpoint_rank *more = memory_array(snapshot->ranks, sizeof *more);
+        if (!more)
+            return -ENOMEM;
+        if (result->each)
+            memcpy(more, result->each, result->ranks * sizeof *more);
+        free(result->each);
+        result->each = more;
+        result->ranks = snapshot->ranks;
+    }
+    reading->catalog = catalog_create(folder, "checkpoint");
     if (!reading->catalog)
-        return -EBADMSG;
+        return -ENOMEM;
+    for (uint32_t i = 0; i < (snapshot->is_single ? 1 : snapshot->file_count) && code == 0; i++) {
+        char *path = snapshot_path(folder, snapshot->number,
+                                   snapshot->is_single ? SNAPSHOT_SINGLE : snapshot->files[i].name);
+        const uint64_t bytes = snapshot->is_single ? snapshot->bytes : snapshot->files[i].bytes;
+        code = path ? catalog_begin_shard(reading->catalog, path, NULL, 0) : -ENOMEM;
+        if (code == 0 && reading->catalog->shards[i].bytes != bytes)
+            code = fail(EBADMSG, "%s: has %llu bytes, its manifest says %llu", path,
+                        (unsigned long long)reading->catalog->shards[i].bytes,
+                        (unsigned long long)bytes);
+        free(path);
+    }
+    if (code)
+        return code;
     reading->witness =
         witness_open(&reading->job.cold, reading->catalog, reading->plugins.reader.plugin);
     if (!reading->witness)
         return -ENOMEM;
-    witness_environment(reading->witness, &shared->result->evidence.environment);
-    return shared_prepare(shared, reading->snapshot.ranks, reading->snapshot.chunk_bytes);
+    witness_environment(reading->witness, &result->evidence.environment);
+    return shared_prepare(shared, snapshot->ranks, snapshot->chunk_bytes);
 }
 
 static void unload_checkpoint(struct read_phase *reading)
@@ -317,11 +272,6 @@ static void unload_checkpoint(struct read_phase *reading)
     snapshot_release(&reading->snapshot);
     reading->witness = NULL;
     reading->catalog = NULL;
-}
-
-static int restore_act(void *context)
-{
-    return restore_run(context);
 }
 
 static int measure_read(struct read_phase *reading)
@@ -343,28 +293,20 @@ static int measure_read(struct read_phase *reading)
     shared->ranks->silence_ns = silence_ns;
     if (code == 0) {
         /* Read on the clock; fill the run and its only epoch. */
-        const struct checkpoint_job *job = shared->job;
         struct result_epoch *epoch = &reading->run->epochs[0];
-        struct restore restore = {.snapshot = &reading->snapshot,
-                                  .catalog = reading->catalog,
-                                  .reader = &reading->plugins.reader,
-                                  .falls_back = reading->plugins.reader_is_auto,
-                                  .verify = job->verify,
-                                  .buffers = &shared->buffers,
-                                  .first_rank =
-                                      shared->first_rank +
-                                      (uint32_t)(job->rank_shift % reading->snapshot.ranks),
-                                  .timeout_ns = job->io_timeout_ns,
-                                  .figures = shared->figures};
         struct guard_moment start;
+        flag_clear(&reading->stopped);
+        flag_clear(&reading->held);
+        reading->engine[0] = reading->notice[0] = '\0';
+        rank_start_prepare(&reading->start, shared->buffers.ranks);
         /* The ranks of a node share its counters: no rank reads before all have taken the first
          * values, and all have finished before any takes the last. */
         witness_before(reading->witness);
         code = ranks_meet(shared->ranks, 0, NULL);
         guard_begin(&start);
         if (code == 0)
-            code = ranks_do(shared->ranks, "reading a checkpoint", restore_act, &restore);
-        epoch->wall_ns = rank_start_elapsed_ns(&restore.start);
+            code = ranks_do(shared->ranks, "reading a checkpoint", restore, reading);
+        epoch->wall_ns = rank_start_elapsed_ns(&reading->start);
         guard_end(&start, &epoch->guard);
         code = ranks_meet(shared->ranks, code, NULL);
         witness_after(reading->witness, &epoch->device);
@@ -375,10 +317,9 @@ static int measure_read(struct read_phase *reading)
         epoch->request_bytes = epoch->record_bytes;
         reading->run->epoch_count = 1;
         reading->run->epochs_run = 1;
-        snprintf(shared->result->evidence.reader_engine,
-                 sizeof shared->result->evidence.reader_engine, "%s", restore.engine);
-        if (restore.notice[0] && shared->result->read_count == 0)
-            result_notice(&shared->result->evidence, "%s", restore.notice);
+        snprintf(evidence->reader_engine, sizeof evidence->reader_engine, "%s", reading->engine);
+        if (reading->notice[0] && shared->result->read_count == 0)
+            result_notice(evidence, "%s", reading->notice);
     }
     if (code == 0)
         code = gather_run(shared->ranks, 1, reading->run);
@@ -392,43 +333,6 @@ static int measure_read(struct read_phase *reading)
     code = shared_collect(shared, reading->snapshot.ranks, NULL, reading->row);
     if (code == 0)
         shared->result->read_count++;
-    return code;
-}
-
-/* Describe the environment if nothing is read. */
-static int describe_environment(struct read_phase *reading)
-{
-    uint32_t number;
-    int code = choose_checkpoint(reading, &number);
-
-    if (code == 0)
-        code = load_checkpoint(reading, number);
-    unload_checkpoint(reading);
-    return code;
-}
-
-static int read_all(struct read_phase *reading)
-{
-    struct checkpoint_shared *shared = reading->shared;
-    struct result *evidence = &shared->result->evidence;
-    int code = 0;
-
-    if (shared->job->reads == 0)
-        return shared->ranks->place.rank == 0 ? describe_environment(reading) : 0;
-    evidence->runs = memory_array(shared->job->reads, sizeof *evidence->runs);
-    if (!evidence->runs)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < shared->job->reads && code == 0; i++) {
-        shared_show(shared, true, i, shared->job->reads);
-        reading->run = &evidence->runs[i];
-        reading->row = &shared->result->reads[i];
-        reading->run->number = i;
-        reading->run->valid = true;
-        reading->run->epochs = memory_array(1, sizeof *reading->run->epochs);
-        evidence->run_count++;
-        code = reading->run->epochs ? measure_read(reading) : -ENOMEM;
-        unload_checkpoint(reading);
-    }
     return code;
 }
 
@@ -449,8 +353,29 @@ int reads_run(struct checkpoint_shared *shared)
     code = job_choose(&reading.job, &reading.plugins);
     if (code == 0 && reading.plugins.reader.plugin->idle)
         code = fail(EINVAL, "--reader %s: reads nothing, so nothing can be verified", job->reader);
-    if (code == 0)
-        code = read_all(&reading);
+    struct result *evidence = &shared->result->evidence;
+    if (code == 0 && job->reads == 0 && shared->ranks->place.rank == 0) {
+        uint32_t number; /* what is not read describes the environment */
+        code = choose_checkpoint(&reading, &number);
+        if (code == 0)
+            code = load_checkpoint(&reading, number);
+        unload_checkpoint(&reading);
+    }
+    if (code == 0 && job->reads) {
+        evidence->runs = memory_array(job->reads, sizeof *evidence->runs);
+        code = evidence->runs ? 0 : -ENOMEM;
+    }
+    for (uint64_t i = 0; i < job->reads && code == 0; i++) {
+        shared_show(shared, true, i, job->reads);
+        reading.run = &evidence->runs[i];
+        reading.row = &shared->result->reads[i];
+        reading.run->number = i;
+        reading.run->valid = true;
+        reading.run->epochs = memory_array(1, sizeof *reading.run->epochs);
+        evidence->run_count++;
+        code = reading.run->epochs ? measure_read(&reading) : -ENOMEM;
+        unload_checkpoint(&reading);
+    }
     job_release(&reading.plugins);
     reading.job.read.reader = reader;
     reading.job.read.data = NULL;

@@ -9,6 +9,7 @@
 #include "base/stop.h"
 #include "base/workers.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -129,18 +130,22 @@ struct rank_writer {
     struct rank_figures *figures;
 };
 
-static int open_file(const struct rank_writer *rank, const struct snapshot_file *file)
+/* Write one of its files and sync it. */
+static int write_file(struct rank_writer *rank, uint32_t number)
 {
-    const struct save *save = rank->save;
-    const char *name = save->snapshot->is_single ? SNAPSHOT_SINGLE : file->name;
-    int fd = save->snapshot->is_single ? folder_open_file(&rank->draft, name, O_RDWR, NULL)
+    struct save *save = rank->save;
+    struct snapshot *snapshot = save->snapshot;
+    const struct snapshot_file *file = &snapshot->files[number];
+    const char *name = snapshot->is_single ? SNAPSHOT_SINGLE : file->name;
+    const int fd = snapshot->is_single ? folder_open_file(&rank->draft, name, O_RDWR, NULL)
                                        : folder_create_file(&rank->draft, name);
+    uint64_t at = 0;
+    int code = 0;
 
     if (fd < 0)
         return fd;
     /* Preallocate: direct writes that extend a file are serialised, and a full file system fails
      * here. Not every file system supports the call. */
-    int code = 0;
     if (fallocate(fd, 0, (off_t)file->offset, (off_t)file->bytes) && errno != EOPNOTSUPP &&
         errno != ENOSYS && errno != EINVAL)
         code = fail(errno, "%s/%s: cannot allocate %llu bytes: %s", rank->draft.path, name,
@@ -148,131 +153,82 @@ static int open_file(const struct rank_writer *rank, const struct snapshot_file 
     else if (save->direct && fcntl(fd, F_SETFL, O_DIRECT))
         code = fail(errno, "%s/%s: --direct: this file system cannot bypass the page cache: %s",
                     rank->draft.path, name, fail_errno_text(errno));
-    if (code == 0)
-        return fd;
-    close(fd);
-    return code;
-}
-
-/* Returns 1 if a write completed, 0, or a negative errno with a reason. */
-static int wait_for_one(struct rank_writer *rank, uint64_t wait_ns)
-{
-    int index = writer_wait(&rank->writer, wait_ns, rank->draft.path);
-
-    if (index == -EAGAIN)
-        return 0;
-    if (index < 0)
-        return index;
-    rank->idle[rank->idle_count++] = (uint32_t)index;
-    return 1;
-}
-
-/* A write has completed when it is found to have: look before time is spent on the next chunk. */
-static int take_completed(struct rank_writer *rank)
-{
-    int found = 1;
-
-    while (found > 0 && rank->writer.in_flight)
-        found = wait_for_one(rank, 0);
-    return found < 0 ? found : 0;
-}
-
-static void write_chunk(struct rank_writer *rank, uint32_t number, int fd, uint64_t at)
-{
-    struct snapshot *snapshot = rank->save->snapshot;
-    const struct snapshot_file *file = &snapshot->files[number];
-    const uint64_t left = file->bytes - at;
-    const uint32_t bytes = left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
-    const uint32_t index = rank->idle[--rank->idle_count];
-
-    snapshot->checksums[file->first_chunk + at / snapshot->chunk_bytes] =
-        content_stamp(rank->buffers[index].iov_base, bytes, snapshot_key(snapshot), number, at);
-    writer_write(&rank->writer, index, fd, bytes, file->offset + at);
-}
-
-static int write_chunks(struct rank_writer *rank, uint32_t number, int fd)
-{
-    const uint64_t bytes = rank->save->snapshot->files[number].bytes;
-    uint64_t at = 0;
-
-    while (at < bytes || rank->writer.in_flight) {
-        if (flag_get(&rank->save->stopped) || flag_get(&stop_asked))
-            return fail(EINTR, "interrupted");
-        const bool is_full = at >= bytes || rank->idle_count == 0;
-        int code = is_full ? wait_for_one(rank, LOOK_NS) : take_completed(rank);
-        if (code < 0)
-            return code;
-        if (is_full)
-            continue;
-        write_chunk(rank, number, fd, at);
-        at += rank->save->snapshot->chunk_bytes;
-    }
-    return 0;
-}
-
-static int write_files(struct rank_writer *rank)
-{
-    const struct snapshot *snapshot = rank->save->snapshot;
-    int code = 0;
-
-    for (uint32_t i = 0; i < snapshot->file_count && code == 0; i++) {
-        if (snapshot->files[i].rank != rank->figures->rank)
-            continue;
-        int fd = open_file(rank, &snapshot->files[i]);
-        if (fd < 0)
-            return fd;
-        code = write_chunks(rank, i, fd);
-        if (code == 0 && rank->save->sync) {
-            const uint64_t start_ns = clock_now_ns();
-            if (fsync(fd))
-                code = fail(errno, "%s/%s: cannot sync: %s", rank->draft.path,
-                            snapshot->files[i].name, fail_errno_text(errno));
-            else {
-                rank->figures->sync_ns += clock_now_ns() - start_ns;
-                rank->figures->synced_bytes += snapshot->files[i].bytes;
-            }
+    while (code == 0 && (at < file->bytes || rank->writer.in_flight)) {
+        const bool is_full = at >= file->bytes || rank->idle_count == 0;
+        int index = -EAGAIN;
+        if (flag_get(&save->stopped) || flag_get(&stop_asked)) {
+            code = fail(EINTR, "interrupted");
+            break;
         }
-        if (code) /* the kernel may still write to it */
-            writer_close(&rank->writer);
-        if (close(fd) && code == 0)
-            code = fail(errno, "%s/%s: cannot close: %s", rank->draft.path, snapshot->files[i].name,
-                        fail_errno_text(errno));
-        rank->figures->bytes += code ? 0 : snapshot->files[i].bytes;
+        /* A write has completed when it is found to have: look for all of them before time is spent
+         * on the next chunk. */
+        while (rank->writer.in_flight) {
+            index = writer_wait(&rank->writer, is_full ? LOOK_NS : 0, rank->draft.path);
+            if (index >= 0)
+                rank->idle[rank->idle_count++] = (uint32_t)index;
+            if (index < 0 || is_full)
+                break;
+        }
+        if (index < 0 && index != -EAGAIN)
+            code = index;
+        if (code || is_full)
+            continue;
+        const uint64_t left = file->bytes - at;
+        const uint32_t bytes =
+            left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
+        assert(rank->idle_count > 0);
+        const uint32_t free = rank->idle[--rank->idle_count];
+        snapshot->checksums[file->first_chunk + at / snapshot->chunk_bytes] =
+            content_stamp(rank->buffers[free].iov_base, bytes, snapshot_key(snapshot), number, at);
+        writer_write(&rank->writer, free, fd, bytes, file->offset + at);
+        at += snapshot->chunk_bytes;
     }
+    if (code == 0 && save->sync) {
+        const uint64_t start_ns = clock_now_ns();
+        if (fsync(fd))
+            code = fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, file->name,
+                        fail_errno_text(errno));
+        else {
+            rank->figures->sync_ns += clock_now_ns() - start_ns;
+            rank->figures->synced_bytes += file->bytes;
+        }
+    }
+    if (code) /* the kernel may still write to it */
+        writer_close(&rank->writer);
+    if (close(fd) && code == 0)
+        code = fail(errno, "%s/%s: cannot close: %s", rank->draft.path, file->name,
+                    fail_errno_text(errno));
+    rank->figures->bytes += code ? 0 : file->bytes;
     return code;
-}
-
-static int open_rank(struct rank_writer *rank)
-{
-    struct save *save = rank->save;
-    const struct writer_config config = {.buffers = rank->buffers,
-                                         .depth = save->buffers->depth,
-                                         .direct = save->direct,
-                                         .timeout_ns = save->timeout_ns};
-    int code = snapshot_open_draft(save->store, save->snapshot->number, &rank->draft);
-
-    rank->idle = memory_array(config.depth, sizeof *rank->idle);
-    if (code == 0 && !rank->idle)
-        code = -ENOMEM;
-    for (; code == 0 && rank->idle_count < config.depth; rank->idle_count++)
-        rank->idle[rank->idle_count] = rank->idle_count;
-    return code ? code : writer_open(&rank->writer, save->writer, &config);
 }
 
 static int save_rank(void *context, struct workers *workers, uint64_t number)
 {
     struct save *save = context;
+    const struct snapshot *snapshot = save->snapshot;
     struct rank_writer rank = {.save = save,
                                .buffers = rank_buffers_of(save->buffers, number),
                                .draft = {.fd = -1},
                                .figures = &save->figures[number]};
+    const struct writer_config config = {.buffers = rank.buffers,
+                                         .depth = save->buffers->depth,
+                                         .direct = save->direct,
+                                         .timeout_ns = save->timeout_ns};
 
     (void)workers;
     *rank.figures = (struct rank_figures){.rank = save->first_rank + (uint32_t)number};
-    int code = open_rank(&rank);
-    rank_start_wait(&save->start, &save->stopped);
+    int code = snapshot_open_draft(save->store, snapshot->number, &rank.draft);
+    rank.idle = memory_array(config.depth, sizeof *rank.idle);
+    if (code == 0 && !rank.idle)
+        code = -ENOMEM;
+    for (; code == 0 && rank.idle_count < config.depth; rank.idle_count++)
+        rank.idle[rank.idle_count] = rank.idle_count;
     if (code == 0)
-        code = write_files(&rank);
+        code = writer_open(&rank.writer, save->writer, &config);
+    rank_start_wait(&save->start, &save->stopped);
+    for (uint32_t i = 0; i < snapshot->file_count && code == 0; i++)
+        if (snapshot->files[i].rank == rank.figures->rank)
+            code = write_file(&rank, i);
     rank.figures->wall_ns = rank_start_elapsed_ns(&save->start);
     rank.figures->latency_ns = rank.writer.figures.latency_ns;
     if (number == 0)
@@ -290,8 +246,9 @@ static void stop(void *context)
     flag_set(&((struct save *)context)->stopped);
 }
 
-int save_run(struct save *save)
+int save_run(void *context)
 {
+    struct save *save = context;
     const struct workers_job job = {"checkpoint", save_rank, stop, NULL, save};
 
     flag_clear(&save->stopped);

@@ -22,8 +22,7 @@ struct rank_figures {
     struct histogram latency_ns; /* per write or read */
 };
 
-/* The common start of a process's ranks: the clock starts when all have opened their files.
- */
+/* The common start of a process's ranks: the clock starts when all have opened their files. */
 struct rank_start {
     struct countdown missing;
     struct flag is_given;
@@ -82,7 +81,8 @@ struct save {
     struct flag stopped, held; /* private */
 };
 
-/* Write all files. Returns 0, -EINTR or another negative errno with a reason. Any thread. */
-int save_run(struct save *save);
+/* Write all files of a struct save. Returns 0, -EINTR or another negative errno with a reason. Any
+ * thread. */
+int save_run(void *save);
 
 #endif

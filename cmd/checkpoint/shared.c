@@ -6,6 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -31,29 +32,12 @@ void shared_show(const struct checkpoint_shared *shared, bool is_read, uint64_t 
 
 /* ---- memory ---- */
 
-static int check_memory(const struct checkpoint_shared *shared, const struct rank_buffers *buffers)
-{
-    const uint64_t needed = (uint64_t)buffers->ranks * buffers->depth * buffers->chunk_bytes;
-    const uint64_t available = memory_available_bytes() / shared->ranks->place.local_ranks;
-    char need[32], have[32];
-
-    if (needed <= available / 4 * 3)
-        return 0;
-    return fail(
-        ENOMEM,
-        "%u ranks with %u chunks in flight need %s of memory in this process, which may use "
-        "%s: lower --chunk or --iodepth, use --subset, or spread the ranks with mpirun",
-        buffers->ranks, buffers->depth, bytes_text(needed, need, sizeof need),
-        bytes_text(available / 4 * 3, have, sizeof have));
-}
-
 int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t chunk_bytes)
 {
     struct rank_buffers *buffers = &shared->buffers;
     const uint32_t process = shared->ranks->place.rank;
     const uint32_t first = shared_first_rank(shared, ranks, process);
     const uint32_t count = shared_first_rank(shared, ranks, process + 1) - first;
-    struct guard_moment start;
 
     shared->first_rank = first;
     if (ranks < shared->ranks->place.ranks)
@@ -66,15 +50,26 @@ int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t ch
     *buffers = (struct rank_buffers){
         .ranks = count, .depth = shared->job->depth, .chunk_bytes = chunk_bytes};
     shared->figures = memory_array(count + 1, sizeof *shared->figures);
-    int code = shared->figures ? check_memory(shared, buffers) : -ENOMEM;
-    if (code == 0)
-        code = rank_buffers_create(buffers);
+    if (!shared->figures)
+        return -ENOMEM;
+    const uint64_t needed = (uint64_t)count * buffers->depth * chunk_bytes;
+    const uint64_t usable = memory_available_bytes() / shared->ranks->place.local_ranks / 4 * 3;
+    char need[32], have[32];
+    if (needed > usable)
+        return fail(
+            ENOMEM,
+            "%u ranks with %u chunks in flight need %s of memory in this process, which may use "
+            "%s: lower --chunk or --iodepth, use --subset, or spread the ranks with mpirun",
+            count, buffers->depth, bytes_text(needed, need, sizeof need),
+            bytes_text(usable, have, sizeof have));
+    int code = rank_buffers_create(buffers);
     for (uint64_t i = 0; code == 0 && i < (uint64_t)count * buffers->depth; i++)
         if (i == 0)
             content_fill(buffers->all[i].iov_base, chunk_bytes, shared->job->seed);
         else
             memcpy(buffers->all[i].iov_base, buffers->all[0].iov_base, chunk_bytes);
     if (code == 0 && count && shared->result->ceiling.made_per_s <= 0) {
+        struct guard_moment start;
         guard_begin(&start);
         content_measure(buffers->all[0].iov_base, chunk_bytes, &shared->result->ceiling);
         guard_end(&start, &shared->guard);
@@ -158,21 +153,22 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
             row->device_bytes += report->device_bytes;
             histogram_merge(&row->latency_ns, &report->latency_ns);
             for (uint32_t k = 0; k < report->count; k++) {
-                struct checkpoint_rank *rank = &shared->result->each[report->lines[k].rank];
-                rank->rank = report->lines[k].rank;
+                const struct rank_line *line = &report->lines[k];
+                struct checkpoint_rank *rank = &shared->result->each[line->rank];
+                assert(line->rank < shared->result->ranks && count < ranks);
+                rank->rank = line->rank;
                 snprintf(rank->host, sizeof rank->host, "%s", host);
-                *(is_read ? &rank->read : &rank->written) += report->lines[k].bytes;
-                *(is_read ? &rank->read_ns : &rank->write_ns) += report->lines[k].wall_ns;
-                row->bytes += report->lines[k].bytes;
-                row->synced_bytes += report->lines[k].synced_bytes;
-                row->damaged += report->lines[k].damaged;
-                if (report->lines[k].sync_ns > row->sync_ns)
-                    row->sync_ns = report->lines[k].sync_ns;
-                if (report->lines[k].wall_ns >= row->wall_ns) {
-                    row->wall_ns = report->lines[k].wall_ns;
-                    row->slowest = report->lines[k].rank;
+                *(is_read ? &rank->read : &rank->written) += line->bytes;
+                *(is_read ? &rank->read_ns : &rank->write_ns) += line->wall_ns;
+                row->bytes += line->bytes;
+                row->synced_bytes += line->synced_bytes;
+                row->damaged += line->damaged;
+                row->sync_ns = line->sync_ns > row->sync_ns ? line->sync_ns : row->sync_ns;
+                if (line->wall_ns >= row->wall_ns) {
+                    row->wall_ns = line->wall_ns;
+                    row->slowest = line->rank;
                 }
-                times[count++] = report->lines[k].wall_ns;
+                times[count++] = line->wall_ns;
             }
             if (report->first_damage[0])
                 result_invalid(&shared->result->evidence,

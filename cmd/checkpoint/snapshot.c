@@ -133,15 +133,15 @@ char *snapshot_text(const struct snapshot *snapshot)
     return text_stream_take(&text, &copy, &bytes) ? NULL : copy;
 }
 
-/* ---- parsing ---- */
-
-/* Check the last line and remove it. */
-static int check_end(char *text, size_t bytes, const char *path)
+int snapshot_parse(struct snapshot *snapshot, char *text, size_t bytes, const char *path)
 {
     const size_t length = sizeof end_key - 1 + 8 + 1;
+    char layout[16], newline, *rest = NULL;
+    uint64_t count = 0; /* checksums so far */
     uint32_t sum;
-    char newline;
+    int code = 0, used = -1;
 
+    *snapshot = (struct snapshot){0};
     if (bytes < length || strlen(text) != bytes ||
         strncmp(text + bytes - length, end_key, sizeof end_key - 1) != 0 ||
         sscanf(text + bytes - length + sizeof end_key - 1, "%8x%c", &sum, &newline) != 2 ||
@@ -151,78 +151,46 @@ static int check_end(char *text, size_t bytes, const char *path)
         return fail(EBADMSG, "%s: the manifest of the checkpoint is damaged: its CRC is wrong",
                     path);
     text[bytes - length] = '\0';
-    return 0;
-}
-
-static bool parse_head(struct snapshot *snapshot, char **lines)
-{
-    char layout[16];
-    int used = -1;
-
-    if (sscanf(*lines,
+    if (sscanf(text,
                "iobench checkpoint 1\nmodel %31[^\n]\nnumber %u\nseed %" SCNu64
                "\nranks %u\nlayout %15[a-z]\nchunk %u%n",
                snapshot->model, &snapshot->number, &snapshot->seed, &snapshot->ranks, layout,
                &snapshot->chunk_bytes, &used) != 6 ||
-        used < 0)
-        return false;
-    snapshot->is_single = strcmp(layout, "single") == 0;
-    *lines += used;
-    return (snapshot->is_single || strcmp(layout, "sharded") == 0) && snapshot->ranks > 0 &&
-           snapshot->ranks <= MODEL_RANKS_MAX && snapshot->chunk_bytes >= CHUNK_BYTES_MIN &&
-           snapshot->chunk_bytes <= CHUNK_BYTES_MAX &&
-           snapshot->chunk_bytes % MODEL_BLOCK_BYTES == 0 && *(*lines)++ == '\n';
-}
-
-static int parse_file(struct snapshot *snapshot, const char *line)
-{
-    char name[32];
-    uint32_t rank;
-    uint64_t bytes;
-    int used = -1;
-
-    if (sscanf(line, "file %31[a-z0-9.-] %" SCNu32 " %" SCNu64 "%n", name, &rank, &bytes, &used) !=
-            3 ||
-        line[used] || !model_is_file_name(name) || rank >= snapshot->ranks || bytes == 0 ||
-        bytes % MODEL_BLOCK_BYTES || bytes > UINT64_MAX / 4 - snapshot->bytes)
-        return -EBADMSG;
-    return add_file(snapshot, name, rank, bytes);
-}
-
-/* Append the checksums of a line; *count: checksums so far. */
-static int parse_checksums(struct snapshot *snapshot, const char *line, uint64_t *count)
-{
-    for (line += 3; *line; line += 9) {
-        char digits[9];
-        if (line[0] != ' ' || strspn(line + 1, "0123456789abcdef") < 8 ||
-            (line[9] && line[9] != ' '))
-            return -EBADMSG;
-        snprintf(digits, sizeof digits, "%.8s", line + 1);
-        if (memory_room(&snapshot->checksums, *count, sizeof *snapshot->checksums, "checksums"))
-            return -ENOMEM;
-        snapshot->checksums[(*count)++] = (uint32_t)strtoul(digits, NULL, 16);
-    }
-    return 0;
-}
-
-int snapshot_parse(struct snapshot *snapshot, char *text, size_t bytes, const char *path)
-{
-    uint64_t count = 0;
-    char *rest = NULL;
-
-    *snapshot = (struct snapshot){0};
-    int code = check_end(text, bytes, path);
-    if (code)
-        return code;
-    if (!parse_head(snapshot, &text))
+        used < 0 || text[used] != '\n' ||
+        (strcmp(layout, "single") != 0 && strcmp(layout, "sharded") != 0) || snapshot->ranks == 0 ||
+        snapshot->ranks > MODEL_RANKS_MAX || snapshot->chunk_bytes < CHUNK_BYTES_MIN ||
+        snapshot->chunk_bytes > CHUNK_BYTES_MAX || snapshot->chunk_bytes % MODEL_BLOCK_BYTES)
         code = -EBADMSG;
-    for (char *line = code ? NULL : strtok_r(text, "\n", &rest); line && code == 0;
+    snapshot->is_single = code == 0 && strcmp(layout, "single") == 0;
+    for (char *line = code ? NULL : strtok_r(text + used, "\n", &rest); line && code == 0;
          line = strtok_r(NULL, "\n", &rest)) {
-        if (strncmp(line, "file ", 5) == 0 && count == snapshot->chunk_count)
-            code = parse_file(snapshot, line);
-        else if (strncmp(line, "crc ", 4) == 0)
-            code = parse_checksums(snapshot, line, &count);
-        else
+        char name[32], digits[9];
+        uint32_t rank;
+        uint64_t file_bytes;
+        used = -1;
+        if (strncmp(line, "file ", 5) == 0 && count == snapshot->chunk_count) {
+            if (sscanf(line, "file %31[a-z0-9.-] %" SCNu32 " %" SCNu64 "%n", name, &rank,
+                       &file_bytes, &used) != 3 ||
+                line[used] || !model_is_file_name(name) || rank >= snapshot->ranks ||
+                file_bytes == 0 || file_bytes % MODEL_BLOCK_BYTES ||
+                file_bytes > UINT64_MAX / 4 - snapshot->bytes)
+                code = -EBADMSG;
+            else
+                code = add_file(snapshot, name, rank, file_bytes);
+        } else if (strncmp(line, "crc ", 4) == 0) {
+            for (line += 3; *line && code == 0; line += 9) {
+                if (line[0] != ' ' || strspn(line + 1, "0123456789abcdef") < 8 ||
+                    (line[9] && line[9] != ' ')) {
+                    code = -EBADMSG;
+                    break;
+                }
+                snprintf(digits, sizeof digits, "%.8s", line + 1);
+                code = memory_room(&snapshot->checksums, count, sizeof *snapshot->checksums,
+                                   "checksums");
+                if (code == 0)
+                    snapshot->checksums[count++] = (uint32_t)strtoul(digits, NULL, 16);
+            }
+        } else
             code = -EBADMSG;
         if (code == 0 && count > snapshot->chunk_count)
             code = -EBADMSG;
@@ -342,23 +310,18 @@ int snapshot_begin(const struct snapshot_store *store, const struct snapshot *sn
     char name[NAME_BYTES];
     int code = folder_make(&store->folder, draft_name(snapshot->number, name));
 
-    if (code == 0 && snapshot->is_single) {
-        code = folder_open_below(&draft, &store->folder, name);
-        if (code == 0) {
-            const uint64_t bytes = snapshot->bytes;
-            int fd = folder_create_file(&draft, SNAPSHOT_SINGLE);
-            if (fd < 0)
-                code = fd;
-            else {
-                code = ftruncate(fd, (off_t)bytes)
-                           ? fail(errno, "%s/%s: cannot set the size: %s", draft.path,
-                                  SNAPSHOT_SINGLE, fail_errno_text(errno))
-                           : 0;
-                close(fd);
-            }
-        }
-        folder_close(&draft);
-    }
+    if (code || !snapshot->is_single)
+        return code;
+    code = folder_open_below(&draft, &store->folder, name);
+    int fd = code ? code : folder_create_file(&draft, SNAPSHOT_SINGLE);
+    if (fd < 0)
+        code = fd;
+    else if (ftruncate(fd, (off_t)snapshot->bytes))
+        code = fail(errno, "%s/%s: cannot set the size: %s", draft.path, SNAPSHOT_SINGLE,
+                    fail_errno_text(errno));
+    if (fd >= 0)
+        close(fd);
+    folder_close(&draft);
     return code;
 }
 
@@ -466,25 +429,6 @@ int snapshot_list_whole(const struct snapshot_store *store, bool with_files, uin
     return code;
 }
 
-static int size_of(const struct snapshot_store *store, uint32_t number, uint64_t *bytes)
-{
-    struct folder folder;
-    struct folder_names names = {0};
-    char name[NAME_BYTES];
-    int code = folder_open_below(&folder, &store->folder, final_name(number, name));
-
-    if (code == 0)
-        code = folder_names_read(&names, &folder);
-    for (size_t i = 0; i < names.count && code == 0; i++) {
-        struct stat status;
-        code = folder_stat(&folder, names.list[i], &status);
-        *bytes += code ? 0 : (uint64_t)status.st_blocks * 512;
-    }
-    folder_names_release(&names);
-    folder_close(&folder);
-    return code;
-}
-
 int snapshot_sizes(const struct snapshot_store *store, uint64_t **bytes, size_t *count)
 {
     uint32_t *numbers;
@@ -493,8 +437,21 @@ int snapshot_sizes(const struct snapshot_store *store, uint64_t **bytes, size_t 
     *bytes = code ? NULL : memory_array(*count + 1, sizeof **bytes);
     if (code == 0 && !*bytes)
         code = -ENOMEM;
-    for (size_t i = 0; i < *count && code == 0; i++)
-        code = size_of(store, numbers[i], *bytes + i);
+    for (size_t i = 0; i < *count && code == 0; i++) {
+        struct folder folder;
+        struct folder_names names = {0};
+        char name[NAME_BYTES];
+        code = folder_open_below(&folder, &store->folder, final_name(numbers[i], name));
+        if (code == 0)
+            code = folder_names_read(&names, &folder);
+        for (size_t k = 0; k < names.count && code == 0; k++) {
+            struct stat status;
+            code = folder_stat(&folder, names.list[k], &status);
+            (*bytes)[i] += code ? 0 : (uint64_t)status.st_blocks * 512;
+        }
+        folder_names_release(&names);
+        folder_close(&folder);
+    }
     free(numbers);
     return code;
 }

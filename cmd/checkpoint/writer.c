@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "cmd/checkpoint/plugins.h"
 
 #include <errno.h>
 #include <stdio.h>

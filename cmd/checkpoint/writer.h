@@ -52,7 +52,8 @@ struct writer_ops {
     int (*reap)(void *state, struct writer_completion *done, uint64_t wait_ns);
 };
 
-extern const struct plugin *const writer_registry[]; /* in order of preference */
+extern const struct plugin *const writer_registry[];        /* in order of preference */
+extern const struct writer_ops writer_uring, writer_pwrite; /* for the registry alone */
 
 struct writer_figures {
     uint64_t writes, bytes;

@@ -30,11 +30,6 @@ struct write_phase {
 
 /* ---- one checkpoint ---- */
 
-static int save_act(void *context)
-{
-    return save_run(context);
-}
-
 static int save_thread(void *context)
 {
     struct write_phase *writing = context;
@@ -211,46 +206,7 @@ static int begin_checkpoint(struct write_phase *writing)
     writing->begun_ns = clock_now_ns();
     return shared->job->is_async
                ? thread_start(&writing->thread, "saver", save_thread, writing)
-               : ranks_do(shared->ranks, "writing a checkpoint", save_act, &writing->save);
-}
-
-static int write_all(struct write_phase *writing)
-{
-    struct checkpoint_shared *shared = writing->shared;
-    struct guard_moment start;
-    int code = 0;
-
-    guard_begin(&start);
-    const uint64_t start_ns = clock_now_ns();
-    for (uint64_t i = 0; i < shared->job->writes && code == 0; i++) {
-        shared_show(shared, false, i, shared->job->writes);
-        code = train(writing, false);
-        const uint64_t from_ns = clock_now_ns();
-        if (code == 0)
-            code = begin_checkpoint(writing);
-        if (writing->is_pending && (code || !shared->job->is_async))
-            code = finish_checkpoint(writing, code);
-        if (writing->row)
-            writing->row->stall_ns += clock_now_ns() - from_ns;
-    }
-    if (code == 0)
-        code = train(writing, true);
-    shared->result->loop_ns = clock_now_ns() - start_ns;
-    guard_end(&start, &shared->guard);
-    return code;
-}
-
-/* After a failure no rank writes any more: remove the incomplete checkpoint. */
-static void give_up(struct write_phase *writing)
-{
-    struct checkpoint_shared *shared = writing->shared;
-
-    if (!writing->is_pending)
-        return;
-    join_saving(writing, 0);
-    ranks_meet(shared->ranks, 0, NULL);
-    if (shared->ranks->place.rank == 0)
-        snapshot_abandon(&shared->store, writing->snapshot.number);
+               : ranks_do(shared->ranks, "writing a checkpoint", save_run, &writing->save);
 }
 
 int writes_run(struct checkpoint_shared *shared)
@@ -274,11 +230,33 @@ int writes_run(struct checkpoint_shared *shared)
                                  .sync = job->sync,
                                  .timeout_ns = job->io_timeout_ns,
                                  .figures = shared->figures};
-    if (code == 0)
-        code = write_all(&writing);
-    if (code) {
+    if (code == 0) {
+        struct guard_moment start;
+        guard_begin(&start);
+        const uint64_t start_ns = clock_now_ns();
+        for (uint64_t i = 0; i < job->writes && code == 0; i++) {
+            shared_show(shared, false, i, job->writes);
+            code = train(&writing, false);
+            const uint64_t from_ns = clock_now_ns();
+            if (code == 0)
+                code = begin_checkpoint(&writing);
+            if (writing.is_pending && (code || !job->is_async))
+                code = finish_checkpoint(&writing, code);
+            if (writing.row)
+                writing.row->stall_ns += clock_now_ns() - from_ns;
+        }
+        if (code == 0)
+            code = train(&writing, true);
+        shared->result->loop_ns = clock_now_ns() - start_ns;
+        guard_end(&start, &shared->guard);
+    }
+    if (code && writing.is_pending) {
+        /* No rank writes any more: remove the incomplete checkpoint. */
         fail_hold();
-        give_up(&writing);
+        join_saving(&writing, 0);
+        ranks_meet(shared->ranks, 0, NULL);
+        if (shared->ranks->place.rank == 0)
+            snapshot_abandon(&shared->store, writing.snapshot.number);
         fail_release();
     }
     snapshot_release(&writing.snapshot);
