@@ -101,9 +101,8 @@ int net_beside_start(struct net_beside *beside, const struct net_beside_settings
     if (code == 0)
         code = check_reads(beside);
     free(text);
-    if (code) {
+    if (code)
         return fail(-code, "--beside '%s': %s", settings->reads, fail_reason());
-    }
     code = divide_gradients(beside, 1); /* check before there are ranks */
     for (int i = 0; i < MEMBERS && code == 0; i++)
         code = members_start(&beside->members, &beside->job, labels[i], run_as_member);
@@ -221,20 +220,7 @@ static int run_stage(struct stage_work *work, enum net_stage stage, struct net_r
 
 enum { WALL, SAMPLES, RECORD_BYTES, REQUEST_BYTES, FIGURES };
 
-/* Keep what the result says of its figures. Returns 1 if they may mislead. */
-static double take_marks(struct net_beside *beside, const json_t *job)
-{
-    const char *degraded = load_degraded(job), *cache = load_text(job, "summary.cache_before");
-
-    if (degraded && !*beside->degraded)
-        snprintf(beside->degraded, sizeof beside->degraded, "the reads: %s", degraded);
-    if (!*beside->cache || !cache || strcmp(cache, beside->cache) == 0)
-        snprintf(beside->cache, sizeof beside->cache, "%s", cache ? cache : "");
-    else
-        snprintf(beside->cache, sizeof beside->cache, "mixed");
-    return degraded != NULL;
-}
-
+/* Its figures and what the result says of them. *degraded: 1 if they may mislead. */
 static int take_member(struct net_beside *beside, const struct member *member,
                        double (*figures)[FIGURES], double *degraded)
 {
@@ -252,7 +238,15 @@ static int take_member(struct net_beside *beside, const struct member *member,
             fail(EINVAL, "%s: not valid: %s", member->label, reason ? reason : "no reason given");
     if (code == 0 && json_array_size(runs) != rounds)
         code = fail(ENODATA, "%s: %zu runs of %zu", member->label, json_array_size(runs), rounds);
-    *degraded = code ? 0 : take_marks(beside, job);
+    const char *marked = code ? NULL : load_degraded(job);
+    const char *cache = load_text(job, "summary.cache_before");
+    *degraded = marked != NULL;
+    if (marked && !*beside->degraded)
+        snprintf(beside->degraded, sizeof beside->degraded, "the reads: %s", marked);
+    if (code == 0 && *beside->cache && cache && strcmp(cache, beside->cache) != 0)
+        snprintf(beside->cache, sizeof beside->cache, "mixed");
+    else if (code == 0)
+        snprintf(beside->cache, sizeof beside->cache, "%s", cache ? cache : "");
     for (size_t i = 0; i < rounds && code == 0; i++)
         json_array_foreach(json_object_get(json_array_get(runs, i), "epochs"), k,
                            epoch) for (int f = 0; f < FIGURES; f++) figures[i][f] +=
@@ -282,7 +276,7 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
         code = divide_gradients(beside, ranks->place.ranks);
     beside->ranks = ranks->place.ranks;
     beside->rhythm.transport = &transport;
-    config.bytes = rhythm_arena_bytes(&beside->rhythm);
+    config.bytes = 2 * beside->rhythm.bytes;
     config.arena = code ? NULL : memory_pages(config.bytes);
     if (code == 0)
         code = config.arena ? transport_choose(&transport, name) : -ENOMEM;

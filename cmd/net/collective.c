@@ -7,6 +7,7 @@
 
 #include "base/gradients.h"
 
+#include <assert.h>
 #include <string.h>
 
 struct ring {
@@ -26,28 +27,31 @@ static uint32_t before(const struct ring *ring, uint32_t part, uint32_t back)
     return (part + 2 * ring->ranks - back) % ring->ranks;
 }
 
-/* Send one part to the next rank's `in`, and receive one of the rank before. is_own: the part sent
- * is still in out. */
-static int pass_on(const struct ring *ring, uint32_t sent, bool is_own, uint32_t received,
-                   bool was_own)
+static int exchange(const struct ring *ring, const struct transport_message *to,
+                    const struct transport_message *from)
 {
-    const struct transport_message to = {
-        .peer = (ring->rank + 1) % ring->ranks,
-        .from = part_of(ring, is_own ? ring->out : ring->in, sent),
-        .to = part_of(ring, ring->in, sent),
-        .bytes = ring->part_bytes,
-    };
-    const struct transport_message from = {
-        .peer = before(ring, ring->rank, 1),
-        .from = part_of(ring, was_own ? ring->out : ring->in, received),
-        .to = part_of(ring, ring->in, received),
-        .bytes = ring->part_bytes,
-    };
-    int code = transport_receive(ring->transport, &from);
+    int code = transport_receive(ring->transport, from);
 
     if (code == 0)
-        code = transport_send(ring->transport, &to);
+        code = transport_send(ring->transport, to);
     return code ? code : transport_wait(ring->transport);
+}
+
+/* Send one part to the next rank's `in`, and receive one of the rank before. are_own: the parts are
+ * still in `out` of their senders. */
+static int pass_on(const struct ring *ring, uint32_t sent, uint32_t received, bool are_own)
+{
+    const uint64_t base = are_own ? ring->out : ring->in;
+
+    return exchange(ring,
+                    &(struct transport_message){.peer = (ring->rank + 1) % ring->ranks,
+                                                .from = part_of(ring, base, sent),
+                                                .to = part_of(ring, ring->in, sent),
+                                                .bytes = ring->part_bytes},
+                    &(struct transport_message){.peer = before(ring, ring->rank, 1),
+                                                .from = part_of(ring, base, received),
+                                                .to = part_of(ring, ring->in, received),
+                                                .bytes = ring->part_bytes});
 }
 
 /* The sum of part RANK ends in `in` of each rank. */
@@ -57,7 +61,7 @@ static int reduce(const struct ring *ring)
 
     for (uint32_t step = 0; step + 1 < ring->ranks && code == 0; step++) {
         const uint32_t received = before(ring, ring->rank, 2 + step);
-        code = pass_on(ring, before(ring, ring->rank, 1 + step), step == 0, received, step == 0);
+        code = pass_on(ring, before(ring, ring->rank, 1 + step), received, step == 0);
         if (code == 0) {
             unsigned char *arena = ring->transport->config.arena;
             const float *mine =
@@ -76,8 +80,8 @@ static int gather_parts(const struct ring *ring, bool is_own)
     int code = 0;
 
     for (uint32_t step = 0; step + 1 < ring->ranks && code == 0; step++)
-        code = pass_on(ring, before(ring, ring->rank, step), step == 0 && is_own,
-                       before(ring, ring->rank, step + 1), step == 0 && is_own);
+        code = pass_on(ring, before(ring, ring->rank, step), before(ring, ring->rank, step + 1),
+                       step == 0 && is_own);
     return code;
 }
 
@@ -122,19 +126,15 @@ static int swap_all(const struct ring *ring)
     for (uint32_t step = 1; step < ring->ranks && code == 0; step++) {
         const uint32_t next = (ring->rank + step) % ring->ranks;
         const uint32_t last = before(ring, ring->rank, step);
-        const struct transport_message to = {.peer = next,
-                                             .from = part_of(ring, ring->out, next),
-                                             .to = part_of(ring, ring->in, ring->rank),
-                                             .bytes = ring->part_bytes};
-        const struct transport_message from = {.peer = last,
-                                               .from = part_of(ring, ring->out, ring->rank),
-                                               .to = part_of(ring, ring->in, last),
-                                               .bytes = ring->part_bytes};
-        code = transport_receive(ring->transport, &from);
-        if (code == 0)
-            code = transport_send(ring->transport, &to);
-        if (code == 0)
-            code = transport_wait(ring->transport);
+        code = exchange(ring,
+                        &(struct transport_message){.peer = next,
+                                                    .from = part_of(ring, ring->out, next),
+                                                    .to = part_of(ring, ring->in, ring->rank),
+                                                    .bytes = ring->part_bytes},
+                        &(struct transport_message){.peer = last,
+                                                    .from = part_of(ring, ring->out, ring->rank),
+                                                    .to = part_of(ring, ring->in, last),
+                                                    .bytes = ring->part_bytes});
     }
     return code;
 }
@@ -150,28 +150,30 @@ int collective_run(struct transport *transport, enum collective kind, uint64_t o
                               .in = in,
                               .part_bytes = bytes / place->ranks};
 
-    if (!transport_has_collectives(transport)) {
-        int code = 0;
-        switch (kind) {
-        case COLLECTIVE_ALL_REDUCE:
-            code = reduce(&ring);
-            return code ? code : gather_parts(&ring, false);
-        case COLLECTIVE_REDUCE_SCATTER:
-            return reduce(&ring);
-        case COLLECTIVE_ALL_GATHER:
-            copy_own(&ring);
-            return gather_parts(&ring, true);
-        case COLLECTIVE_BROADCAST:
-            return broadcast(&ring);
-        case COLLECTIVE_ALL_TO_ALL:
-            return swap_all(&ring);
-        case COLLECTIVES:
-            break;
-        }
-        return code;
+    int code = 0;
+
+    assert(bytes % place->ranks == 0);
+    if (transport->ops->collective) {
+        code = transport_start_collective(transport, kind, out, in, bytes);
+        return code ? code : transport_wait(transport);
     }
-    int code = transport_start_collective(transport, kind, out, in, bytes);
-    return code ? code : transport_wait(transport);
+    switch (kind) {
+    case COLLECTIVE_ALL_REDUCE:
+        code = reduce(&ring);
+        return code ? code : gather_parts(&ring, false);
+    case COLLECTIVE_REDUCE_SCATTER:
+        return reduce(&ring);
+    case COLLECTIVE_ALL_GATHER:
+        copy_own(&ring);
+        return gather_parts(&ring, true);
+    case COLLECTIVE_BROADCAST:
+        return broadcast(&ring);
+    case COLLECTIVE_ALL_TO_ALL:
+        return swap_all(&ring);
+    case COLLECTIVES:
+        break;
+    }
+    return code;
 }
 
 const char *collective_name(enum collective kind)

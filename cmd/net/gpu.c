@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The front ends of the transports between GPUs, which are in modules. */
 #include "cmd/net/gpu_settings.h"
-#include "cmd/net/plugins.h"
+#include "cmd/net/transport.h"
 
 #define FIELD(field) .offset = offsetof(struct net_gpu_settings, field)
 const struct option_spec gpu_options[] = {

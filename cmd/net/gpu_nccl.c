@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The nccl transport's front end: the transport is in the module iobench-net-nccl.so. */
 #include "cmd/net/gpu_settings.h"
-#include "cmd/net/plugins.h"
+#include "cmd/net/transport.h"
 
 static const struct module module_nccl = {
     .file = "iobench-net-nccl.so",

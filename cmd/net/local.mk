@@ -4,10 +4,10 @@ libiobench_a_SOURCES += \
 	cmd/net/matrix.c cmd/net/matrix.h \
 	cmd/net/measure.c cmd/net/measure.h \
 	cmd/net/pattern.c cmd/net/pattern.h \
-	cmd/net/plugins.h cmd/net/registry.c \
+	cmd/net/registry.c \
 	cmd/net/rhythm.c cmd/net/rhythm.h \
 	cmd/net/survey.c cmd/net/survey.h \
-	cmd/net/tcp.c cmd/net/tcp.h cmd/net/tcp_registry.c \
+	cmd/net/tcp.c cmd/net/tcp.h \
 	cmd/net/transport.c cmd/net/transport.h
 
 if HAVE_MPI

@@ -7,6 +7,7 @@
 #include "cmd/net/collective.h"
 #include "cmd/net/pattern.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,35 +48,22 @@ static unsigned char *arena_of(const struct measure *measure)
     return measure->transport->config.arena;
 }
 
-/* ---- verification ---- */
-
-static void damage(struct measure *measure, unsigned char *data)
-{
-    if (++measure->verified == measure->damage)
-        data[0] ^= 1;
-}
-
-static int check_pattern(struct measure *measure, const struct pattern *pattern, uint64_t sent_at,
-                         uint64_t received_at, uint64_t bytes)
-{
-    unsigned char *data = arena_of(measure) + measure->half_bytes + received_at;
-    const int code = transport_get(measure->transport, measure->half_bytes + received_at, bytes);
-
-    damage(measure, data);
-    measure->verified_bytes += bytes;
-    return code ? code : pattern_check(pattern, sent_at, data, bytes);
-}
-
-static int check_sum(struct measure *measure, uint64_t turn, uint64_t at, uint64_t bytes)
+/* Compare what arrived at a place of the second half with what was sent from `sent_at`, or with the
+ * sum over all ranks. */
+static int check(struct measure *measure, const struct pattern *pattern, bool is_sum,
+                 uint64_t sent_at, uint64_t at, uint64_t bytes)
 {
     unsigned char *data = arena_of(measure) + measure->half_bytes + at;
     const int code = transport_get(measure->transport, measure->half_bytes + at, bytes);
 
-    damage(measure, data);
+    if (++measure->verified == measure->damage)
+        data[0] ^= 1;
     measure->verified_bytes += bytes;
-    return code ? code
-                : pattern_check_sum(turn, measure->transport->config.ranks->place.ranks, at, data,
-                                    bytes);
+    if (code)
+        return code;
+    return is_sum ? pattern_check_sum(pattern->turn, measure->transport->config.ranks->place.ranks,
+                                      at, data, bytes)
+                  : pattern_check(pattern, sent_at, data, bytes);
 }
 
 /* ---- pairs ---- */
@@ -106,20 +94,6 @@ static struct transport_message word_of(const struct measure *measure, const str
         .peer = turn->peer, .from = at, .to = measure->half_bytes + at, .bytes = sizeof(uint64_t)};
 }
 
-/* There and back. */
-static int bounce(struct measure *measure, const struct pair_turn *turn)
-{
-    const struct transport_message message = message_of(measure, turn, 0);
-    struct transport *transport = measure->transport;
-    int code = transport_receive(transport, &message);
-
-    if (code == 0 && !turn->leads)
-        code = transport_wait(transport);
-    if (code == 0)
-        code = transport_send(transport, &message);
-    return code ? code : transport_wait(transport);
-}
-
 /* What was sent has arrived. */
 static int acknowledge(struct measure *measure, const struct pair_turn *turn)
 {
@@ -134,46 +108,46 @@ static int acknowledge(struct measure *measure, const struct pair_turn *turn)
     return code ? code : transport_wait(transport);
 }
 
-/* A window of messages, and an acknowledgement. */
-static int stream(struct measure *measure, const struct pair_turn *turn)
-{
-    struct transport *transport = measure->transport;
-    int code = 0;
-
-    for (uint32_t i = 0; i < turn->window && turn->receives && code == 0; i++) {
-        const struct transport_message message = message_of(measure, turn, i);
-        code = transport_receive(transport, &message);
-    }
-    for (uint32_t i = 0; i < turn->window && turn->sends && code == 0; i++) {
-        const struct transport_message message = message_of(measure, turn, i);
-        code = transport_send(transport, &message);
-    }
-    return code ? code : acknowledge(measure, turn);
-}
-
 /* Returns the nanoseconds, or a negative errno. */
 static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, uint64_t operations)
 {
+    struct transport *transport = measure->transport;
+    const struct transport_message first = message_of(measure, turn, 0);
+    const bool flows = turn->kind != PAIR_LATENCY && transport->ops->pending;
     const uint64_t start_ns = clock_now_ns();
     int code = 0;
-    if (turn->kind != PAIR_LATENCY && transport_has_flow_control(measure->transport)) {
-        /* A window of messages is always under way, and the last ones are acknowledged. */
-        struct transport *transport = measure->transport;
-        for (uint64_t i = 0; i < operations * turn->window && code == 0; i++) {
-            const struct transport_message message =
-                message_of(measure, turn, (uint32_t)(i % turn->window));
-            code = transport_make_room(transport, turn->window);
+
+    for (uint64_t i = 0; i < operations && code == 0; i++) {
+        if (turn->kind == PAIR_LATENCY) { /* there and back */
+            code = transport_receive(transport, &first);
+            if (code == 0 && !turn->leads)
+                code = transport_wait(transport);
+            if (code == 0)
+                code = transport_send(transport, &first);
+            if (code == 0)
+                code = transport_wait(transport);
+            continue;
+        }
+        /* A window of messages is always under way, and the last ones are acknowledged; or each
+         * window is, all of it awaited before any of it is sent. */
+        for (uint32_t k = 0; k < turn->window && code == 0 && (flows || turn->receives); k++) {
+            const struct transport_message message = message_of(measure, turn, k);
+            if (flows)
+                code = transport_make_room(transport, turn->window);
             if (code == 0 && turn->receives)
                 code = transport_receive(transport, &message);
-            if (code == 0 && turn->sends)
+            if (code == 0 && flows && turn->sends)
                 code = transport_send(transport, &message);
         }
-        if (code == 0)
+        for (uint32_t k = 0; k < turn->window && code == 0 && !flows && turn->sends; k++) {
+            const struct transport_message message = message_of(measure, turn, k);
+            code = transport_send(transport, &message);
+        }
+        if (code == 0 && !flows)
             code = acknowledge(measure, turn);
-    } else {
-        for (uint64_t i = 0; i < operations && code == 0; i++)
-            code = turn->kind == PAIR_LATENCY ? bounce(measure, turn) : stream(measure, turn);
     }
+    if (code == 0 && flows)
+        code = acknowledge(measure, turn);
     return code ? code : (int64_t)(clock_now_ns() - start_ns);
 }
 
@@ -211,37 +185,6 @@ static int agree(struct measure *measure, const struct pair_turn *turn, uint64_t
     return code;
 }
 
-static int check_pair(struct measure *measure, const struct pair_turn *turn,
-                      const struct pattern *theirs)
-{
-    int code = 0;
-
-    for (uint32_t i = 0; i < turn->window && turn->receives && code == 0; i++)
-        code = check_pattern(measure, theirs, i * turn->spacing, i * turn->spacing, turn->bytes);
-    return code;
-}
-
-static int repeat_pair(struct measure *measure, const struct pair_turn *turn, uint64_t operations,
-                       uint64_t number, int64_t *took_ns)
-{
-    const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
-    const struct pattern theirs = {turn->peer, number};
-
-    int code = 0;
-    if (measure->verify && turn->sends) {
-        pattern_fill(&mine, arena_of(measure), turn->window * turn->spacing);
-        code = transport_put(measure->transport, 0, turn->window * turn->spacing);
-    }
-    if (code == 0)
-        code = agree(measure, turn, &operations);
-    if (code)
-        return code;
-    *took_ns = run_pair(measure, turn, operations);
-    if (*took_ns < 0)
-        return (int)*took_ns;
-    return measure->verify ? check_pair(measure, turn, &theirs) : 0;
-}
-
 int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_kind kind,
                  uint64_t bytes, uint64_t turn_number, struct stats_summary *figure)
 {
@@ -260,10 +203,11 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
                   : fitting < TRANSPORT_DEPTH ? (uint32_t)fitting
                                               : TRANSPORT_DEPTH,
     };
-    uint64_t operations;
-    /* Twice: the first operation may connect, and the second round shows what a warm one takes. */
+    uint64_t operations = 1;
     int code = 0;
-    operations = 1;
+
+    assert(turn.window > 0);
+    /* Twice: the first operation may connect, and the second round shows what a warm one takes. */
     for (int i = 0; i < 2 && code == 0; i++) {
         code = agree(measure, &turn, &operations);
         const int64_t took_ns = code ? 0 : run_pair(measure, &turn, operations);
@@ -272,8 +216,20 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
         operations = operations_for(measure, took_ns, operations);
     }
     for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
-        int64_t took_ns = 0;
-        code = repeat_pair(measure, &turn, operations, random_hash(turn_number, kind, i), &took_ns);
+        const uint64_t number = random_hash(turn_number, kind, i);
+        const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
+        const struct pattern theirs = {peer, number};
+        if (measure->verify && turn.sends) {
+            pattern_fill(&mine, arena_of(measure), turn.window * spacing);
+            code = transport_put(measure->transport, 0, turn.window * spacing);
+        }
+        if (code == 0)
+            code = agree(measure, &turn, &operations);
+        const int64_t took_ns = code ? 0 : run_pair(measure, &turn, operations);
+        if (took_ns < 0)
+            code = (int)took_ns;
+        for (uint32_t k = 0; measure->verify && turn.receives && k < turn.window && code == 0; k++)
+            code = check(measure, &theirs, false, k * spacing, k * spacing, bytes);
         const double seconds = (double)took_ns * 1e-9;
         const double moved = (double)bytes * turn.window * (kind == PAIR_BOTH ? 2 : 1);
         measure->values[i] = kind == PAIR_LATENCY ? seconds / (double)operations / 2
@@ -288,35 +244,8 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
 
 /* ---- collectives ---- */
 
-struct collective_turn {
-    enum collective kind;
-    uint64_t bytes;
-};
-
-static int check_collective(struct measure *measure, const struct collective_turn *turn,
-                            uint64_t number)
-{
-    const struct ranks_place *place = &measure->transport->config.ranks->place;
-    const uint64_t each = turn->bytes / place->ranks, own_at = place->rank * each;
-    const struct pattern root = {0, number};
-    int code = 0;
-
-    if (turn->kind == COLLECTIVE_ALL_REDUCE)
-        return check_sum(measure, number, 0, turn->bytes);
-    if (turn->kind == COLLECTIVE_REDUCE_SCATTER)
-        return check_sum(measure, number, own_at, each);
-    if (turn->kind == COLLECTIVE_BROADCAST)
-        return place->rank ? check_pattern(measure, &root, 0, 0, turn->bytes) : 0;
-    for (uint32_t i = 0; i < place->ranks && code == 0; i++) {
-        const struct pattern theirs = {i, number};
-        const uint64_t sent_at = turn->kind == COLLECTIVE_ALL_GATHER ? i * each : own_at;
-        code = check_pattern(measure, &theirs, sent_at, i * each, each);
-    }
-    return code;
-}
-
 /* Ranks start together and the slowest counts. Returns its nanoseconds, or a negative errno. */
-static int64_t run_collective(struct measure *measure, const struct collective_turn *turn,
+static int64_t run_collective(struct measure *measure, enum collective kind, uint64_t bytes,
                               uint64_t operations)
 {
     struct ranks *ranks = measure->transport->config.ranks;
@@ -324,7 +253,7 @@ static int64_t run_collective(struct measure *measure, const struct collective_t
     const uint64_t start_ns = clock_now_ns();
 
     for (uint64_t i = 0; i < operations && code == 0; i++)
-        code = collective_run(measure->transport, turn->kind, 0, measure->half_bytes, turn->bytes);
+        code = collective_run(measure->transport, kind, 0, measure->half_bytes, bytes);
     const int64_t took_ns = (int64_t)(clock_now_ns() - start_ns);
     if (code)
         ranks_call_off(ranks);
@@ -343,34 +272,43 @@ static int64_t run_collective(struct measure *measure, const struct collective_t
 int measure_collective(struct measure *measure, enum collective kind, uint64_t bytes,
                        uint64_t turn_number, struct stats_summary *seconds)
 {
-    const struct collective_turn turn = {kind, bytes};
     struct ranks *ranks = measure->transport->config.ranks;
+    const uint64_t each = bytes / ranks->place.ranks, own_at = ranks->place.rank * each;
+    const bool is_sum = kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_REDUCE_SCATTER;
     uint64_t operations = 1;
     int code = 0;
 
     for (int i = 0; i < 2 && code == 0; i++) {
-        const int64_t took_ns = run_collective(measure, &turn, operations);
+        const int64_t took_ns = run_collective(measure, kind, bytes, operations);
         code = took_ns < 0 ? (int)took_ns : 0;
         operations = operations_for(measure, took_ns, operations);
     }
     for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
-        const uint64_t number = random_hash(turn_number, kind, i);
+        struct pattern pattern = {ranks->place.rank, random_hash(turn_number, kind, i)};
         if (measure->verify) {
-            const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
-            if (turn.kind == COLLECTIVE_ALL_REDUCE || turn.kind == COLLECTIVE_REDUCE_SCATTER)
-                pattern_fill_floats(&mine, arena_of(measure), turn.bytes);
-            else
-                pattern_fill(&mine, arena_of(measure), turn.bytes);
-            code = ranks_meet(ranks, transport_put(measure->transport, 0, turn.bytes), NULL);
+            (is_sum ? pattern_fill_floats : pattern_fill)(&pattern, arena_of(measure), bytes);
+            code = ranks_meet(ranks, transport_put(measure->transport, 0, bytes), NULL);
         }
         if (code)
             return code;
-        const int64_t took_ns = run_collective(measure, &turn, operations);
+        const int64_t took_ns = run_collective(measure, kind, bytes, operations);
         code = took_ns < 0 ? (int)took_ns : 0;
-        if (code == 0)
-            code = ranks_meet(ranks, measure->verify ? check_collective(measure, &turn, number) : 0,
-                              NULL);
         measure->values[i] = (double)took_ns * 1e-9 / (double)operations;
+        if (code)
+            return code;
+        if (measure->verify && kind == COLLECTIVE_ALL_REDUCE)
+            code = check(measure, &pattern, true, 0, 0, bytes);
+        else if (measure->verify && kind == COLLECTIVE_REDUCE_SCATTER)
+            code = check(measure, &pattern, true, own_at, own_at, each);
+        else if (measure->verify && kind == COLLECTIVE_BROADCAST) {
+            pattern.rank = 0;
+            code = ranks->place.rank ? check(measure, &pattern, false, 0, 0, bytes) : 0;
+        } else if (measure->verify)
+            for (pattern.rank = 0; pattern.rank < ranks->place.ranks && code == 0; pattern.rank++)
+                code = check(measure, &pattern, false,
+                             kind == COLLECTIVE_ALL_GATHER ? pattern.rank * each : own_at,
+                             pattern.rank * each, each);
+        code = ranks_meet(ranks, code, NULL);
     }
     if (code == 0)
         *seconds = stats_summarise(measure->values, measure->repeats);

@@ -2,7 +2,7 @@
  *
  * The mpi transport's front end; the transport is in the module iobench-mpi.so.
  */
-#include "cmd/net/plugins.h"
+#include "cmd/net/transport.h"
 
 #include "ranks/mpi.h"
 

@@ -30,38 +30,25 @@ void pattern_fill(const struct pattern *pattern, unsigned char *data, uint64_t b
     memcpy(data + at, &(uint64_t){word_at(seed, at)}, bytes - at);
 }
 
-static int fail_wrong(uint64_t offset, uint32_t rank)
-{
-    return fail(
-        EBADMSG,
-        "data from rank %u arrived damaged at byte %llu: the transport, the network card or "
-        "memory is faulty",
-        rank, (unsigned long long)offset);
-}
-
-/* The first byte that differs is within this word. */
-static int find_wrong(const struct pattern *pattern, uint64_t offset, const unsigned char *data,
-                      uint64_t word, uint64_t bytes)
-{
-    for (uint64_t i = 0; i < bytes; i++)
-        if (data[i] != ((const unsigned char *)&word)[i])
-            return fail_wrong(offset + i, pattern->rank);
-    return 0;
-}
-
 int pattern_check(const struct pattern *pattern, uint64_t offset, const unsigned char *data,
                   uint64_t bytes)
 {
     const uint64_t seed = seed_of(pattern);
-    uint64_t at = 0, word;
 
-    for (; at + sizeof word <= bytes; at += sizeof word) {
-        memcpy(&word, data + at, sizeof word);
-        if (word != word_at(seed, offset + at))
-            return find_wrong(pattern, offset + at, data + at, word_at(seed, offset + at),
-                              sizeof word);
+    for (uint64_t at = 0; at < bytes; at += sizeof(uint64_t)) {
+        const uint64_t word = word_at(seed, offset + at), left = bytes - at;
+        const size_t count = left < sizeof word ? left : sizeof word;
+        if (memcmp(data + at, &word, count) == 0)
+            continue;
+        size_t wrong = 0;
+        while (data[at + wrong] == ((const unsigned char *)&word)[wrong])
+            wrong++;
+        return fail(EBADMSG,
+                    "data from rank %u arrived damaged at byte %llu: the transport, the network "
+                    "card or memory is faulty",
+                    pattern->rank, (unsigned long long)(offset + at + wrong));
     }
-    return find_wrong(pattern, offset + at, data + at, word_at(seed, offset + at), bytes - at);
+    return 0;
 }
 
 /* Small whole numbers: floats add up exactly in any order as long as the sum is below 2^24, which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The transports, in display order. */
-#include "cmd/net/plugins.h"
+ * The transports, in display order; and the engines of one. */
+#include "cmd/net/tcp.h"
 
 const struct plugin *const transport_registry[] = {
 #ifdef HAVE_MPI
@@ -16,5 +16,13 @@ const struct plugin *const transport_registry[] = {
 #ifdef HAVE_CUDA
     &transport_p2p.plugin,
 #endif
+    NULL,
+};
+
+const struct tcp_engine *const tcp_engines[] = {
+#ifdef HAVE_URING
+    &tcp_uring,
+#endif
+    &tcp_plain,
     NULL,
 };

@@ -7,6 +7,7 @@
 #include "cmd/net/collective.h"
 #include "cmd/net/pattern.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -25,11 +26,6 @@ int rhythm_add(struct rhythm *rhythm, uint64_t bytes, uint32_t ranks)
     return 0;
 }
 
-uint64_t rhythm_arena_bytes(const struct rhythm *rhythm)
-{
-    return 2 * rhythm->bytes;
-}
-
 /* Wait, but not silently: others look for this rank's heartbeats. */
 static int pause_until(struct ranks *ranks, uint64_t end_ns)
 {
@@ -43,30 +39,19 @@ static int pause_until(struct ranks *ranks, uint64_t end_ns)
     return 0;
 }
 
-static int check_sum(const struct rhythm *rhythm)
-{
-    const struct transport_config *config = &rhythm->transport->config;
-    int code = transport_get(rhythm->transport, rhythm->bytes, rhythm->bytes);
-
-    if (rhythm->turn == rhythm->damage)
-        config->arena[rhythm->bytes] ^= 1;
-    return code ? code
-                : pattern_check_sum(rhythm->turn, config->ranks->place.ranks, 0,
-                                    config->arena + rhythm->bytes, rhythm->bytes);
-}
-
 int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *context,
                struct rhythm_figures *figures)
 {
-    struct ranks *ranks = rhythm->transport->config.ranks;
+    struct transport *transport = rhythm->transport;
+    struct ranks *ranks = transport->config.ranks;
+    unsigned char *arena = transport->config.arena;
+    const struct pattern mine = {ranks->place.rank, ++rhythm->turn};
     double ready = 0;
 
     *figures = (struct rhythm_figures){0};
-    rhythm->turn++;
-    const struct transport *transport = rhythm->transport;
-    const struct pattern mine = {transport->config.ranks->place.rank, rhythm->turn};
-    pattern_fill_floats(&mine, transport->config.arena, rhythm->bytes);
-    int code = ranks_meet(ranks, transport_put(rhythm->transport, 0, rhythm->bytes), NULL);
+    assert(transport->config.bytes >= 2 * rhythm->bytes);
+    pattern_fill_floats(&mine, arena, rhythm->bytes);
+    int code = ranks_meet(ranks, transport_put(transport, 0, rhythm->bytes), NULL);
     while (code == 0 && ready < ranks->place.ranks) {
         const uint64_t start_ns = clock_now_ns(), forward_ns = rhythm->step_ns / FORWARD_SHARE;
         const uint64_t backward_ns = rhythm->step_ns - forward_ns;
@@ -76,8 +61,8 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
                 pause_until(ranks, start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count);
             const uint64_t begin_ns = clock_now_ns();
             if (code == 0)
-                code = collective_run(rhythm->transport, COLLECTIVE_ALL_REDUCE, at,
-                                      rhythm->bytes + at, rhythm->buckets[i]);
+                code = collective_run(transport, COLLECTIVE_ALL_REDUCE, at, rhythm->bytes + at,
+                                      rhythm->buckets[i]);
             figures->busy_s += (double)(clock_now_ns() - begin_ns) * 1e-9;
             at += rhythm->buckets[i];
         }
@@ -92,8 +77,15 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
         if (code == 0)
             code = ranks_sum(ranks, &ready, 1);
     }
+    if (code)
+        return code;
+    code = transport_get(transport, rhythm->bytes, rhythm->bytes);
+    if (rhythm->turn == rhythm->damage)
+        arena[rhythm->bytes] ^= 1;
     if (code == 0)
-        code = ranks_meet(ranks, check_sum(rhythm), NULL);
+        code = pattern_check_sum(rhythm->turn, ranks->place.ranks, 0, arena + rhythm->bytes,
+                                 rhythm->bytes);
+    code = ranks_meet(ranks, code, NULL);
     if (code)
         return code;
     struct rhythm_figures *all = memory_array(ranks->place.ranks, sizeof *all);

@@ -34,10 +34,9 @@ struct rhythm_figures {
 /* Add a bucket of about this many bytes: whole words for each rank. Returns 0, or -EINVAL with a
  * reason. */
 int rhythm_add(struct rhythm *rhythm, uint64_t bytes, uint32_t ranks);
-/* Bytes of the arena that the transport needs. */
-uint64_t rhythm_arena_bytes(const struct rhythm *rhythm);
-/* Collective: make steps until ended() is true on all ranks, at least one; then compare the sums of
- * the last step with what was sent. Returns 0, -EBADMSG for wrong data, or as transport_wait(). */
+/* Collective, with an arena of twice rhythm->bytes: make steps until ended() is true on all ranks,
+ * at least one; then compare the sums of the last step with what was sent. Returns 0, -EBADMSG for
+ * wrong data, or as transport_wait(). */
 int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *context,
                struct rhythm_figures *figures);
 

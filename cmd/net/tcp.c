@@ -9,9 +9,9 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "cmd/net/plugins.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -53,75 +53,49 @@ struct connecting {
     struct ranks *ranks;
     const char *interface;
     uint32_t connections;
-    int *sockets;
+    int *sockets; /* [peer * connections + i]; -1: not connected, as of this rank itself */
     int listener;
     uint64_t deadline_ns;
     struct tcp_card mine, *cards;
 };
 
-/* ---- own addresses ---- */
-
-static void add_addresses(struct tcp_card *card, const struct ifaddrs *list, const char *interface,
-                          bool loopback)
-{
-    for (; list && card->count < ADDRESSES; list = list->ifa_next) {
-        struct sockaddr_in address, mask;
-        if (!(list->ifa_addr && list->ifa_netmask && list->ifa_addr->sa_family == AF_INET &&
-              list->ifa_flags & IFF_UP && !(list->ifa_flags & IFF_LOOPBACK) == !loopback &&
-              (!interface || strcmp(list->ifa_name, interface) == 0)))
-            continue;
-        memcpy(&address, list->ifa_addr, sizeof address);
-        memcpy(&mask, list->ifa_netmask, sizeof mask);
-        card->addresses[card->count++] =
-            (struct tcp_address){.host = address.sin_addr.s_addr, .mask = mask.sin_addr.s_addr};
-    }
-}
-
 static int listen_here(struct connecting *connecting)
 {
+    struct tcp_card *mine = &connecting->mine;
+    const char *interface = connecting->interface;
     struct sockaddr_in any = {.sin_family = AF_INET};
     socklen_t length = sizeof any;
-    const char *interface = connecting->interface;
     struct ifaddrs *list;
+
     if (getifaddrs(&list))
         return fail(errno, "transport tcp: no addresses: %s", fail_errno_text(errno));
-    add_addresses(&connecting->mine, list, interface, false);
-    if (connecting->mine.count == 0)
-        add_addresses(&connecting->mine, list, interface, true);
+    for (int loopback = 0; loopback < 2 && mine->count == 0; loopback++)
+        for (const struct ifaddrs *at = list; at && mine->count < ADDRESSES; at = at->ifa_next) {
+            struct sockaddr_in address, mask;
+            if (!(at->ifa_addr && at->ifa_netmask && at->ifa_addr->sa_family == AF_INET &&
+                  at->ifa_flags & IFF_UP && !(at->ifa_flags & IFF_LOOPBACK) == !loopback &&
+                  (!interface || strcmp(at->ifa_name, interface) == 0)))
+                continue;
+            memcpy(&address, at->ifa_addr, sizeof address);
+            memcpy(&mask, at->ifa_netmask, sizeof mask);
+            mine->addresses[mine->count++] =
+                (struct tcp_address){.host = address.sin_addr.s_addr, .mask = mask.sin_addr.s_addr};
+        }
     freeifaddrs(list);
-    int code = connecting->mine.count
-                   ? 0
-                   : fail(ENODEV, "transport tcp: interface %s has no IPv4 address: see 'ip addr'",
-                          interface ? interface : "(any)");
-
-    if (code)
-        return code;
-    if (connecting->interface)
-        any.sin_addr.s_addr = connecting->mine.addresses[0].host;
+    if (mine->count == 0)
+        return fail(ENODEV, "transport tcp: interface %s has no IPv4 address: see 'ip addr'",
+                    interface ? interface : "(any)");
+    if (interface)
+        any.sin_addr.s_addr = mine->addresses[0].host;
     connecting->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (connecting->listener < 0 ||
         bind(connecting->listener, (struct sockaddr *)&any, sizeof any) ||
         listen(connecting->listener, BACKLOG) ||
         getsockname(connecting->listener, (struct sockaddr *)&any, &length) ||
-        getrandom(&connecting->mine.secret, sizeof connecting->mine.secret, 0) < 0)
+        getrandom(&mine->secret, sizeof mine->secret, 0) < 0)
         return fail(errno, "transport tcp: cannot listen: %s", fail_errno_text(errno));
-    connecting->mine.port = any.sin_port;
+    mine->port = any.sin_port;
     return 0;
-}
-
-/* ---- calling ---- */
-
-/* Wait for a connection that is being made. Returns 0 or a negative errno. */
-static int await_connection(int handle)
-{
-    struct pollfd polled = {.fd = handle, .events = POLLOUT};
-    int error = 0;
-    socklen_t length = sizeof error;
-
-    if (poll(&polled, 1, TRY_MS) <= 0)
-        return -ETIMEDOUT;
-    getsockopt(handle, SOL_SOCKET, SO_ERROR, &error, &length);
-    return -error;
 }
 
 /* Returns a socket or a negative errno. */
@@ -132,13 +106,21 @@ static int call(const struct connecting *connecting, uint32_t host, uint16_t por
     const struct sockaddr_in from = {.sin_family = AF_INET,
                                      .sin_addr.s_addr = connecting->mine.addresses[0].host};
     const int handle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    int code = handle < 0 ? -errno : 0;
+    struct pollfd polled = {.fd = handle, .events = POLLOUT};
+    int code = handle < 0 ? -errno : 0, error = 0;
+    socklen_t length = sizeof error;
 
     if (code == 0 && connecting->interface &&
         bind(handle, (const struct sockaddr *)&from, sizeof from))
         code = -errno;
     if (code == 0 && connect(handle, (const struct sockaddr *)&to, sizeof to))
-        code = errno == EINPROGRESS ? await_connection(handle) : -errno;
+        code = -errno;
+    if (code == -EINPROGRESS && poll(&polled, 1, TRY_MS) <= 0)
+        code = -ETIMEDOUT;
+    else if (code == -EINPROGRESS) {
+        getsockopt(handle, SOL_SOCKET, SO_ERROR, &error, &length);
+        code = -error;
+    }
     if (code && handle >= 0)
         close(handle);
     return code ? code : handle;
@@ -174,52 +156,28 @@ static int call_rank(const struct connecting *connecting, uint32_t peer)
                       peer, connecting->ranks->peers[peer].host, text, fail_errno_text(handle));
 }
 
-static int call_all(const struct connecting *connecting)
+/* Call the ranks above this one, and wait for the calls of those below. */
+static int connect_all(void *context)
 {
-    const uint32_t rank = connecting->ranks->place.rank;
-    int code = 0;
+    const struct connecting *connecting = context;
+    const struct ranks_place *place = &connecting->ranks->place;
+    const uint32_t connections = connecting->connections;
 
-    for (uint32_t peer = rank + 1; peer < connecting->ranks->place.ranks; peer++)
-        for (uint32_t i = 0; i < connecting->connections && code == 0; i++) {
+    for (uint32_t peer = place->rank + 1; peer < place->ranks; peer++)
+        for (uint32_t i = 0; i < connections; i++) {
             const struct tcp_hello hello = {
-                .secret = connecting->cards[peer].secret, .rank = rank, .connection = i};
+                .secret = connecting->cards[peer].secret, .rank = place->rank, .connection = i};
             const int handle = call_rank(connecting, peer);
             if (handle < 0)
                 return handle;
-            connecting->sockets[peer * connecting->connections + i] = handle;
+            connecting->sockets[peer * connections + i] = handle;
             if (send(handle, &hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello)
-                code = fail(EIO, "transport tcp: rank %u does not listen: %s", peer,
+                return fail(EIO, "transport tcp: rank %u does not listen: %s", peer,
                             fail_errno_text(errno));
         }
-    return code;
-}
-
-/* ---- being called ---- */
-
-/* Returns whether the caller is a rank that is still missing. */
-static bool admit(const struct connecting *connecting, int handle)
-{
-    struct pollfd polled = {.fd = handle, .events = POLLIN};
-    struct tcp_hello hello;
-
-    if (poll(&polled, 1, TRY_MS) <= 0 ||
-        recv(handle, &hello, sizeof hello, MSG_DONTWAIT) != (ssize_t)sizeof hello ||
-        hello.secret != connecting->mine.secret || hello.rank >= connecting->ranks->place.rank ||
-        hello.connection >= connecting->connections)
-        return false;
-    int *place = &connecting->sockets[hello.rank * connecting->connections + hello.connection];
-    if (*place >= 0)
-        return false;
-    *place = handle;
-    return true;
-}
-
-static int answer_all(const struct connecting *connecting)
-{
-    uint32_t left = connecting->ranks->place.rank * connecting->connections;
-    struct pollfd polled = {.fd = connecting->listener, .events = POLLIN};
-
-    while (left) {
+    for (uint32_t left = place->rank * connections; left > 0;) {
+        struct pollfd polled = {.fd = connecting->listener, .events = POLLIN};
+        struct tcp_hello hello;
         if (clock_now_ns() > connecting->deadline_ns)
             return fail(ETIMEDOUT, "transport tcp: %u connections from other ranks are missing",
                         left);
@@ -227,48 +185,29 @@ static int answer_all(const struct connecting *connecting)
         const int handle = accept4(connecting->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (handle < 0)
             continue;
-        if (admit(connecting, handle))
+        /* Is the caller a rank that is still missing? */
+        polled.fd = handle;
+        int *missing = NULL;
+        if (poll(&polled, 1, TRY_MS) > 0 &&
+            recv(handle, &hello, sizeof hello, MSG_DONTWAIT) == (ssize_t)sizeof hello &&
+            hello.secret == connecting->mine.secret && hello.rank < place->rank &&
+            hello.connection < connections)
+            missing = &connecting->sockets[hello.rank * connections + hello.connection];
+        if (missing && *missing < 0) {
+            *missing = handle;
             left--;
-        else
+        } else
             close(handle);
     }
-    return 0;
-}
-
-static int connect_body(void *context)
-{
-    const struct connecting *connecting = context;
-    const uint32_t count = connecting->ranks->place.ranks * connecting->connections;
-    int code = call_all(connecting);
-
-    if (code == 0)
-        code = answer_all(connecting);
-    for (uint32_t i = 0; i < count && code == 0; i++)
+    for (uint32_t i = 0; i < place->ranks * connections; i++)
         if (connecting->sockets[i] >= 0)
             setsockopt(connecting->sockets[i], IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
-    return code;
+    return 0;
 }
 
 /* Plain non-blocking calls. */
 
 enum { IDLE_MAX = 128, POLLED_MAX = 256 };
-
-/* Calls in a row that moved nothing. */
-static uint32_t idle;
-
-static int plain_open(void **state, struct tcp_flow *flows, uint32_t flow_count)
-{
-    (void)flows;
-    (void)flow_count;
-    *state = &idle;
-    idle = 0;
-    return 0;
-}
-
-static void plain_close(void *state)
-{
-    (void)state;
-}
 
 static int plain_start(void *state, struct tcp_flow *flow)
 {
@@ -297,13 +236,14 @@ static int move(struct tcp_flow *flow, bool *moved)
 
 static int plain_progress(void *state, struct tcp_flow *const *active, uint32_t count, bool *moved)
 {
-    uint32_t *still = state;
+    static uint32_t still; /* calls in a row that moved nothing */
     int code = 0;
 
+    (void)state;
     for (uint32_t i = 0; i < count && code == 0; i++)
         code = move(active[i], moved);
-    *still = *moved ? 0 : *still + 1;
-    if (code == 0 && *still > IDLE_MAX) {
+    still = *moved ? 0 : still + 1;
+    if (code == 0 && still > IDLE_MAX) {
         /* Ranks may share CPUs. */
         struct pollfd polled[POLLED_MAX];
         nfds_t polled_count = 0;
@@ -324,8 +264,6 @@ static const char *plain_describe(void *state)
 
 const struct tcp_engine tcp_plain = {
     .name = "plain",
-    .open = plain_open,
-    .close = plain_close,
     .start = plain_start,
     .progress = plain_progress,
     .describe = plain_describe,
@@ -367,6 +305,7 @@ void tcp_advance(struct tcp_flow *flow, uint64_t bytes)
 {
     struct tcp_segment *segment = &flow->segments[flow->first];
 
+    assert(flow->count > 0 && bytes <= segment->bytes);
     segment->data += bytes;
     segment->bytes -= bytes;
     if (segment->bytes == 0) {
@@ -401,13 +340,9 @@ static int transport_tcp_open(void *state, const void *wanted,
     int code =
         ranks_meet(config->ranks, tcp->sockets && tcp->flows && tcp->active ? 0 : -ENOMEM, NULL);
     if (code == 0) {
-        /* Connect all ranks: sockets[peer * connections + i]; -1 for this rank. interface: NULL for
-         * any. address: the address used here, of 64 bytes. Collective; sockets opened are set even
-         * on failure. */
-        const uint32_t connections = tcp->connections;
         struct connecting connecting = {.ranks = config->ranks,
                                         .interface = settings->interface,
-                                        .connections = connections,
+                                        .connections = tcp->connections,
                                         .sockets = tcp->sockets,
                                         .listener = -1,
                                         .deadline_ns = clock_now_ns() + all_ns};
@@ -418,7 +353,7 @@ static int transport_tcp_open(void *state, const void *wanted,
             code = ranks_gather(config->ranks, &connecting.mine, sizeof connecting.mine,
                                 connecting.cards);
         if (code == 0)
-            code = ranks_do(config->ranks, "connecting all ranks", connect_body, &connecting);
+            code = ranks_do(config->ranks, "connecting all ranks", connect_all, &connecting);
         if (connecting.mine.count)
             inet_ntop(AF_INET, &connecting.mine.addresses[0].host, tcp->address, INET_ADDRSTRLEN);
         if (connecting.listener >= 0)
@@ -442,7 +377,7 @@ static int transport_tcp_open(void *state, const void *wanted,
                     : strcmp(settings->engine, tcp_engines[i]->name) != 0)
             continue;
         tcp->engine = tcp_engines[i];
-        code = tcp->engine->open(&tcp->engine_state, tcp->flows, 2 * tcp->socket_count);
+        code = tcp->engine->open ? tcp->engine->open(&tcp->engine_state) : 0;
     }
     return code;
 }
@@ -471,46 +406,32 @@ static void transport_tcp_describe(void *state, char *text, size_t bytes)
              tcp->engine->describe(tcp->engine_state));
 }
 
-static int append_segment(struct transport_tcp_state *tcp, struct tcp_flow *flow,
-                          unsigned char *data, uint64_t bytes)
-{
-    if (bytes == 0)
-        return 0;
-    if (flow->count == TCP_SEGMENTS)
-        return fail(EBUSY, "transport tcp: too many messages in flight");
-    flow->segments[(flow->first + flow->count++) % TCP_SEGMENTS] =
-        (struct tcp_segment){.data = data, .bytes = bytes};
-    if (flow->count > 1)
-        return 0;
-    if (!flow->is_busy) /* else it waits for notices */
-        tcp->active[tcp->active_count++] = flow;
-    return tcp->engine->start(tcp->engine_state, flow);
-}
-
 /* Divide a message over the connections. Small ones use the first only. */
-static int begin_message(struct transport_tcp_state *tcp, uint32_t peer, bool sends, uint64_t at,
-                         uint64_t bytes)
+static int transport_tcp_start(void *state, const struct transport_message *message, bool sends)
 {
     enum { DIVIDED_BYTES = 65536 };
-    const uint64_t parts = bytes < DIVIDED_BYTES ? 1 : tcp->connections;
+    struct transport_tcp_state *tcp = state;
+    const uint64_t parts = message->bytes < DIVIDED_BYTES ? 1 : tcp->connections;
+    unsigned char *data = tcp->config.arena + (sends ? message->from : message->to);
     int code = 0;
 
     for (uint64_t i = 0; i < parts && code == 0; i++) {
-        const uint64_t from = bytes * i / parts, to = bytes * (i + 1) / parts;
-        code = append_segment(tcp, &tcp->flows[2 * (peer * tcp->connections + i) + sends],
-                              tcp->config.arena + at + from, to - from);
+        const uint64_t from = message->bytes * i / parts, to = message->bytes * (i + 1) / parts;
+        struct tcp_flow *flow = &tcp->flows[2 * (message->peer * tcp->connections + i) + sends];
+        if (from == to)
+            continue;
+        if (flow->count == TCP_SEGMENTS)
+            return fail(EBUSY, "transport tcp: too many messages in flight");
+        flow->segments[(flow->first + flow->count++) % TCP_SEGMENTS] =
+            (struct tcp_segment){.data = data + from, .bytes = to - from};
+        if (flow->count > 1)
+            continue;
+        if (!flow->is_busy) /* else it waits for notices */
+            tcp->active[tcp->active_count++] = flow;
+        assert(tcp->active_count <= 2 * tcp->socket_count);
+        code = tcp->engine->start(tcp->engine_state, flow);
     }
     return code;
-}
-
-static int transport_tcp_send(void *state, const struct transport_message *message)
-{
-    return begin_message(state, message->peer, true, message->from, message->bytes);
-}
-
-static int transport_tcp_receive(void *state, const struct transport_message *message)
-{
-    return begin_message(state, message->peer, false, message->to, message->bytes);
 }
 
 static int transport_tcp_test(void *state, bool *done)
@@ -557,8 +478,7 @@ const struct transport_ops transport_tcp = {
     .open = transport_tcp_open,
     .close = transport_tcp_close,
     .describe = transport_tcp_describe,
-    .send = transport_tcp_send,
-    .receive = transport_tcp_receive,
+    .start = transport_tcp_start,
     .test = transport_tcp_test,
     .pending = transport_tcp_pending,
 };

@@ -29,8 +29,8 @@ struct tcp_flow {
 
 struct tcp_engine {
     const char *name;
-    /* flows: of the whole job. Returns -ENOTSUP with a reason if refused here. */
-    int (*open)(void **state, struct tcp_flow *flows, uint32_t flow_count);
+    /* Returns a negative errno with a reason if refused here. NULL: has no state. */
+    int (*open)(void **state);
     void (*close)(void *state);
     /* Begin the first segment of a flow. */
     int (*start)(void *state, struct tcp_flow *flow);

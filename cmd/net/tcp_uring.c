@@ -28,12 +28,10 @@ struct tcp_uring_state {
     uint32_t idle;                 /* polls in a row without a completion */
 };
 
-static int uring_open(void **state, struct tcp_flow *flows, uint32_t flow_count)
+static int uring_open(void **state)
 {
     struct tcp_uring_state *uring = memory_zeroed(sizeof *uring);
 
-    (void)flows;
-    (void)flow_count;
     if (!uring)
         return -ENOMEM;
     const int code = io_uring_queue_init(ENTRIES, &uring->ring, 0);
@@ -42,11 +40,10 @@ static int uring_open(void **state, struct tcp_flow *flows, uint32_t flow_count)
         return fail(-code, "transport tcp: io_uring: %s", fail_errno_text(code));
     }
     struct io_uring_probe *probe = io_uring_get_probe_ring(&uring->ring);
-    const bool knows = probe && OPERATION_SEND_ZC <= probe->last_op &&
-                       probe->ops[OPERATION_SEND_ZC].flags & IO_URING_OP_SUPPORTED;
+    uring->has_zero_copy = probe && OPERATION_SEND_ZC <= probe->last_op &&
+                           probe->ops[OPERATION_SEND_ZC].flags & IO_URING_OP_SUPPORTED;
     if (probe)
         io_uring_free_probe(probe);
-    uring->has_zero_copy = knows;
     *state = uring;
     return 0;
 }

@@ -58,12 +58,12 @@ const char *transport_describe(const struct transport *transport, char *text)
 
 int transport_send(struct transport *transport, const struct transport_message *message)
 {
-    return transport->ops->send(transport->state, message);
+    return transport->ops->start(transport->state, message, true);
 }
 
 int transport_receive(struct transport *transport, const struct transport_message *message)
 {
-    return transport->ops->receive(transport->state, message);
+    return transport->ops->start(transport->state, message, false);
 }
 
 int transport_put(struct transport *transport, uint64_t at, uint64_t bytes)
@@ -81,11 +81,6 @@ bool transport_allows_collectives(const struct transport *transport)
     return transport->ops->collective || !transport->ops->copy;
 }
 
-bool transport_has_collectives(const struct transport *transport)
-{
-    return transport->ops->collective != NULL;
-}
-
 int transport_start_collective(struct transport *transport, enum collective kind, uint64_t out,
                                uint64_t in, uint64_t bytes)
 {
@@ -93,48 +88,34 @@ int transport_start_collective(struct transport *transport, enum collective kind
 }
 
 /* most: pending when done. */
-static int wait_done(struct transport *transport, uint32_t most)
+static int wait_until(struct transport *transport, uint32_t most)
 {
     uint64_t start_ns = 0;
+    int code = 0;
 
-    for (;;) {
-        for (int i = 0; i < POLLS; i++) {
+    while (code == 0) {
+        for (int i = 0; i < POLLS && code == 0; i++) {
             bool done = false;
-            int code = transport->ops->test(transport->state, &done);
-            if (code || done || (most && transport->ops->pending(transport->state) <= most))
-                return code;
+            code = transport->ops->test(transport->state, &done);
+            if (code == 0 && (done || (most && transport->ops->pending(transport->state) <= most)))
+                return 0;
         }
         const uint64_t now_ns = clock_now_ns();
         if (start_ns == 0)
             start_ns = now_ns;
-        if (now_ns - transport->looked_ns > look_ns) {
-            int code = ranks_watch(transport->config.ranks, start_ns);
-            if (code)
-                return code;
+        if (code == 0 && now_ns - transport->looked_ns > look_ns) {
+            code = ranks_watch(transport->config.ranks, start_ns);
             transport->looked_ns = now_ns;
         }
         sched_yield(); /* ranks may share CPUs */
     }
-}
-
-/* What is pending cannot be cancelled. */
-static int wait_until(struct transport *transport, uint32_t most)
-{
-    int code = wait_done(transport, most);
-
-    if (code)
-        transport->config.ranks->is_broken = true;
+    transport->config.ranks->is_broken = true; /* what is pending cannot be cancelled */
     return code;
 }
 
 int transport_wait(struct transport *transport)
 {
     return wait_until(transport, 0);
-}
-
-bool transport_has_flow_control(const struct transport *transport)
-{
-    return transport->ops->pending != NULL;
 }
 
 int transport_make_room(struct transport *transport, uint32_t window)

@@ -55,8 +55,7 @@ struct transport_ops {
     void (*close)(void *state, bool failed);
     /* What it has used, in words: library and version, device, addresses. */
     void (*describe)(void *state, char *text, size_t bytes);
-    int (*send)(void *state, const struct transport_message *message);
-    int (*receive)(void *state, const struct transport_message *message);
+    int (*start)(void *state, const struct transport_message *message, bool sends);
     /* Start a collective of its own, from out to in (offsets in the arena), in ranks equal parts of
      * `bytes` in total, a multiple of 4 each. NULL: rings of messages are used; none if there is
      * copy(). */
@@ -74,6 +73,9 @@ struct transport_ops {
 };
 
 extern const struct plugin *const transport_registry[];
+/* For the registry alone. */
+extern const struct transport_ops transport_mpi, transport_nccl, transport_p2p, transport_tcp,
+    transport_verbs;
 
 struct transport {
     struct plugin_choice choice;
@@ -96,18 +98,16 @@ int transport_receive(struct transport *transport, const struct transport_messag
 /* Wait until everything started is done. Returns 0; -ECANCELED if another rank failed; -ETIMEDOUT
  * with the name of a rank that is unresponsive; or a failure of the transport. */
 int transport_wait(struct transport *transport);
-/* Can messages follow each other without acknowledgements? */
-bool transport_has_flow_control(const struct transport *transport);
-/* If they can: once `window` messages are under way, wait until half of them are done. window: at
- * most TRANSPORT_DEPTH. Returns as transport_wait(). */
+/* If messages can follow each other without acknowledgements (ops->pending): once `window` messages
+ * are under way, wait until half of them are done. window: at most TRANSPORT_DEPTH. Returns as
+ * transport_wait(). */
 int transport_make_room(struct transport *transport, uint32_t window);
 /* After writing a range of the arena, and before reading one. Off the clock. */
 int transport_put(struct transport *transport, uint64_t at, uint64_t bytes);
 int transport_get(struct transport *transport, uint64_t at, uint64_t bytes);
 /* Can collectives be done at all? Once it is chosen. */
 bool transport_allows_collectives(const struct transport *transport);
-/* Has this transport collectives of its own? */
-bool transport_has_collectives(const struct transport *transport);
+/* One of its own: ops->collective. */
 int transport_start_collective(struct transport *transport, enum collective kind, uint64_t out,
                                uint64_t in, uint64_t bytes);
 

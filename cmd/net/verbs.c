@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The verbs transport's front end: its options; the transport is in the module iobench-verbs.so. A
  * program built with libibverbs therefore starts on machines without it. */
-#include "cmd/net/plugins.h"
+#include "cmd/net/transport.h"
 
 #include "base/option.h"
 #include "cmd/net/verbs_settings.h"

@@ -204,26 +204,16 @@ struct counting_state {
 
 enum { DATA_BYTES = 1000, WORD_BYTES = 8 };
 
-static int counting_start(struct counting_state *counting, const struct transport_message *message)
+static int counting_start(void *state, const struct transport_message *message, bool sends)
 {
+    struct counting_state *counting = state;
+
+    counting->acks += !sends && message->bytes == WORD_BYTES;
     counting->data += message->bytes == DATA_BYTES;
     counting->pending++;
     if (counting->pending > counting->most_pending)
         counting->most_pending = counting->pending;
     return 0;
-}
-
-static int counting_send(void *state, const struct transport_message *message)
-{
-    return counting_start(state, message);
-}
-
-static int counting_receive(void *state, const struct transport_message *message)
-{
-    struct counting_state *counting = state;
-
-    counting->acks += message->bytes == WORD_BYTES;
-    return counting_start(counting, message);
 }
 
 static int counting_test(void *state, bool *done)
@@ -246,8 +236,7 @@ static uint32_t counting_pending(const void *state)
 static uint32_t count_acks(bool has_flow_control, struct counting_state *counting)
 {
     enum { REPEATS = 3, WORDS = REPEATS + 2 }; /* words before each repeat and warm-up */
-    const struct transport_ops ops = {.send = counting_send,
-                                      .receive = counting_receive,
+    const struct transport_ops ops = {.start = counting_start,
                                       .test = counting_test,
                                       .pending = has_flow_control ? counting_pending : NULL};
     const uint64_t bytes = measure_arena_bytes(DATA_BYTES);

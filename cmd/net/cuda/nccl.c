@@ -37,15 +37,18 @@ static int check_nccl(const struct transport_nccl_state *nccl, ncclResult_t stat
                 more && *more ? "; " : "", more ? more : "");
 }
 
-/* The first rank makes the identity of the group. */
-static int join_group(struct transport_nccl_state *nccl)
+static int transport_nccl_open(void *state, const void *settings,
+                               const struct transport_config *config)
 {
-    struct ranks *ranks = nccl->arena.config.ranks;
+    struct transport_nccl_state *nccl = state;
+    struct ranks *ranks = config->ranks;
     ncclConfig_t usual = NCCL_CONFIG_INITIALIZER;
     ncclUniqueId id = {0};
-    int code = 0;
+    int code = ranks_meet(ranks, gpu_arena_open(&nccl->arena, settings, config), NULL);
 
-    if (ranks->place.rank == 0)
+    if (code)
+        return code;
+    if (ranks->place.rank == 0) /* it makes the identity of the group */
         code = check_nccl(nccl, ncclGetUniqueId(&id), "make an identity");
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
@@ -56,16 +59,6 @@ static int join_group(struct transport_nccl_state *nccl)
                                                  (int)ranks->place.rank, &usual),
                           "join the other ranks");
     return code;
-}
-
-static int transport_nccl_open(void *state, const void *settings,
-                               const struct transport_config *config)
-{
-    struct transport_nccl_state *nccl = state;
-    const int code =
-        ranks_meet(config->ranks, gpu_arena_open(&nccl->arena, settings, config), NULL);
-
-    return code ? code : join_group(nccl);
 }
 
 static void transport_nccl_close(void *state, bool failed)
@@ -89,9 +82,10 @@ static void transport_nccl_describe(void *state, char *text, size_t bytes)
              version % 100, nccl->arena.runtime.device, nccl->arena.runtime.name);
 }
 
-static int add_message(struct transport_nccl_state *nccl, const struct transport_message *message,
-                       bool sends)
+static int transport_nccl_start(void *state, const struct transport_message *message, bool sends)
 {
+    struct transport_nccl_state *nccl = state;
+
     if (nccl->count == REQUESTS)
         return fail(EBUSY, "transport nccl: too many messages in flight");
     nccl->requests[nccl->count++] = (struct nccl_request){.peer = message->peer,
@@ -99,16 +93,6 @@ static int add_message(struct transport_nccl_state *nccl, const struct transport
                                                           .at = sends ? message->from : message->to,
                                                           .bytes = message->bytes};
     return 0;
-}
-
-static int transport_nccl_send(void *state, const struct transport_message *message)
-{
-    return add_message(state, message, true);
-}
-
-static int transport_nccl_receive(void *state, const struct transport_message *message)
-{
-    return add_message(state, message, false);
 }
 
 static int start_requests(struct transport_nccl_state *nccl)
@@ -209,8 +193,7 @@ const struct transport_ops iobench_transport_nccl = {
     .open = transport_nccl_open,
     .close = transport_nccl_close,
     .describe = transport_nccl_describe,
-    .send = transport_nccl_send,
-    .receive = transport_nccl_receive,
+    .start = transport_nccl_start,
     .collective = transport_nccl_collective,
     .copy = transport_nccl_copy,
     .test = transport_nccl_test,

@@ -45,16 +45,6 @@ static struct gate *gate_of(const struct transport_p2p_state *p2p, uint32_t of, 
     return &gates[2 * other + taken];
 }
 
-static int open_own(struct transport_p2p_state *p2p, const struct net_gpu_settings *settings,
-                    const struct transport_config *config, struct p2p_identity *mine)
-{
-    if (config->ranks->place.nodes > 1)
-        return fail(EINVAL, "transport p2p works within one node: use nccl, or verbs");
-    p2p->peers = memory_array(config->ranks->place.ranks, sizeof *p2p->peers);
-    int code = p2p->peers ? gpu_arena_open(&p2p->arena, settings, config) : -ENOMEM;
-    return code ? code : runtime_share(p2p->arena.memory, mine->bytes);
-}
-
 static int transport_p2p_open(void *state, const void *settings,
                               const struct transport_config *config)
 {
@@ -63,18 +53,23 @@ static int transport_p2p_open(void *state, const void *settings,
     const uint32_t count = ranks->place.ranks;
     struct p2p_identity mine = {0};
     struct p2p_identity *all = memory_array(count, sizeof *all);
-    int code = all ? open_own(p2p, settings, config, &mine) : -ENOMEM;
+    int code = all ? 0 : -ENOMEM;
 
+    if (ranks->place.nodes > 1)
+        code = fail(EINVAL, "transport p2p works within one node: use nccl, or verbs");
+    p2p->peers = code ? NULL : memory_array(count, sizeof *p2p->peers);
+    if (code == 0)
+        code = p2p->peers ? gpu_arena_open(&p2p->arena, settings, config) : -ENOMEM;
+    if (code == 0)
+        code = runtime_share(p2p->arena.memory, mine.bytes);
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
         code = ranks_gather(ranks, &mine, sizeof mine, all);
     if (code == 0)
         code = ranks_share(ranks, 2 * (uint64_t)count * sizeof(struct gate), &p2p->gates);
-    if (code == 0) {
-        for (uint32_t i = 0; i < ranks_of(p2p) && code == 0; i++)
-            if (i != p2p->arena.config.ranks->place.rank)
-                code = runtime_reach(all[i].bytes, &p2p->peers[i].memory);
-    }
+    for (uint32_t i = 0; i < count && code == 0; i++)
+        if (i != ranks->place.rank)
+            code = runtime_reach(all[i].bytes, &p2p->peers[i].memory);
     free(all);
     return code;
 }
@@ -101,36 +96,20 @@ static void transport_p2p_describe(void *state, char *text, size_t bytes)
              p2p->arena.runtime.name);
 }
 
-static int transport_p2p_send(void *state, const struct transport_message *message)
+static int transport_p2p_start(void *state, const struct transport_message *message, bool sends)
 {
     struct transport_p2p_state *p2p = state;
     struct p2p_peer *peer = &p2p->peers[message->peer];
 
-    gate_raise(gate_of(p2p, p2p->arena.config.ranks->place.rank, message->peer, false),
-               ++peer->sent);
-    return 0;
-}
-
-static int transport_p2p_receive(void *state, const struct transport_message *message)
-{
-    struct transport_p2p_state *p2p = state;
-    struct p2p_peer *peer = &p2p->peers[message->peer];
-
+    if (sends) {
+        gate_raise(gate_of(p2p, p2p->arena.config.ranks->place.rank, message->peer, false),
+                   ++peer->sent);
+        return 0;
+    }
     if (peer->count == TRANSPORT_DEPTH)
         return fail(EBUSY, "transport p2p: too many messages in flight");
     peer->awaited[(peer->first + peer->count++) % TRANSPORT_DEPTH] = *message;
     return 0;
-}
-
-static bool is_done(const struct transport_p2p_state *p2p)
-{
-    const uint32_t rank = p2p->arena.config.ranks->place.rank;
-    bool done = true;
-
-    for (uint32_t i = 0; i < ranks_of(p2p) && done; i++)
-        done = p2p->peers[i].count == 0 &&
-               gate_value(gate_of(p2p, i, rank, true)) == p2p->peers[i].sent;
-    return done;
 }
 
 static int transport_p2p_test(void *state, bool *done)
@@ -154,8 +133,7 @@ static int transport_p2p_test(void *state, bool *done)
     for (uint32_t i = 0; i < ranks_of(p2p) && code == 0; i++) {
         /* Start what the peer has sent and is awaited. */
         struct p2p_peer *peer = &p2p->peers[i];
-        const uint64_t sent =
-            gate_value(gate_of(p2p, i, p2p->arena.config.ranks->place.rank, false));
+        const uint64_t sent = gate_value(gate_of(p2p, i, rank, false));
         while (peer->count > 0 && peer->taken + peer->starting < sent && code == 0) {
             const struct transport_message *message = &peer->awaited[peer->first];
             code = runtime_copy_peer(p2p->arena.memory + message->to, p2p->arena.runtime.device,
@@ -169,7 +147,10 @@ static int transport_p2p_test(void *state, bool *done)
     }
     if (code == 0 && started)
         code = gpu_arena_start(&p2p->arena);
-    *done = !started && is_done(p2p);
+    *done = !started;
+    for (uint32_t i = 0; i < ranks_of(p2p) && *done; i++)
+        *done = p2p->peers[i].count == 0 &&
+                gate_value(gate_of(p2p, i, rank, true)) == p2p->peers[i].sent;
     return code;
 }
 
@@ -186,8 +167,7 @@ const struct transport_ops iobench_transport_p2p = {
     .open = transport_p2p_open,
     .close = transport_p2p_close,
     .describe = transport_p2p_describe,
-    .send = transport_p2p_send,
-    .receive = transport_p2p_receive,
+    .start = transport_p2p_start,
     .copy = transport_p2p_copy,
     .test = transport_p2p_test,
 };

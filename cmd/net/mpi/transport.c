@@ -74,28 +74,19 @@ static int begin_message(struct transport_mpi_state *mpi, uint64_t bytes)
     return 0;
 }
 
-static int transport_mpi_send(void *state, const struct transport_message *message)
+static int transport_mpi_start(void *state, const struct transport_message *message, bool sends)
 {
     struct transport_mpi_state *mpi = state;
+    unsigned char *data = mpi->config.arena + (sends ? message->from : message->to);
+    const int count = (int)message->bytes, peer = (int)message->peer;
     int code = begin_message(mpi, message->bytes);
 
-    return code ? code
-                : check_mpi(MPI_Isend(mpi->config.arena + message->from, (int)message->bytes,
-                                      MPI_BYTE, (int)message->peer, 0, mpi->ranks,
-                                      &mpi->requests[mpi->count++]),
-                            "send");
-}
-
-static int transport_mpi_receive(void *state, const struct transport_message *message)
-{
-    struct transport_mpi_state *mpi = state;
-    int code = begin_message(mpi, message->bytes);
-
-    return code ? code
-                : check_mpi(MPI_Irecv(mpi->config.arena + message->to, (int)message->bytes,
-                                      MPI_BYTE, (int)message->peer, 0, mpi->ranks,
-                                      &mpi->requests[mpi->count++]),
-                            "receive");
+    if (code)
+        return code;
+    MPI_Request *request = &mpi->requests[mpi->count++];
+    return sends ? check_mpi(MPI_Isend(data, count, MPI_BYTE, peer, 0, mpi->ranks, request), "send")
+                 : check_mpi(MPI_Irecv(data, count, MPI_BYTE, peer, 0, mpi->ranks, request),
+                             "receive");
 }
 
 static int transport_mpi_collective(void *state, enum collective kind, uint64_t out_at,
@@ -159,8 +150,7 @@ const struct transport_ops iobench_transport_mpi = {
     .open = transport_mpi_open,
     .close = transport_mpi_close,
     .describe = transport_mpi_describe,
-    .send = transport_mpi_send,
-    .receive = transport_mpi_receive,
+    .start = transport_mpi_start,
     .collective = transport_mpi_collective,
     .test = transport_mpi_test,
 };

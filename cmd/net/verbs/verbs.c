@@ -18,6 +18,7 @@
 #include "cmd/net/verbs_settings.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
@@ -43,7 +44,9 @@ struct verbs_device {
     uint8_t number;           /* of the port */
     struct ibv_gid_entry gid; /* of an Ethernet port */
 };
+
 /* ---- messages ---- */
+
 /* A message of the active side, by parts. */
 struct verbs_transfer {
     uint64_t own, theirs; /* offsets of what is left */
@@ -89,24 +92,9 @@ struct verbs_state {
     enum ibv_mtu mtu;
 };
 
-static bool verbs_device_is_ethernet(const struct verbs_device *device)
+static bool is_ethernet(const struct verbs_device *device)
 {
     return device->port.link_layer == IBV_LINK_LAYER_ETHERNET;
-}
-
-/* Name of entry `number` of a list of names, taken in turn: "a+b". text: of IBV_SYSFS_NAME_MAX. */
-static void name_in_turn(const char *list, uint32_t number, char *text)
-{
-    uint32_t count = 1;
-
-    for (const char *at = list; *at; at++)
-        count += *at == '+';
-    for (number %= count; number > 0; number--)
-        list = strchr(list, '+') + 1;
-    const size_t length = strcspn(list, "+");
-    const size_t kept = length < IBV_SYSFS_NAME_MAX ? length : IBV_SYSFS_NAME_MAX - 1;
-    memcpy(text, list, kept);
-    text[kept] = '\0';
 }
 
 static int verbs_device_usable(void)
@@ -120,50 +108,6 @@ static int verbs_device_usable(void)
     return count > 0
                ? 0
                : fail(error, "no RDMA device that a program can open: see RDMA in iobench doctor");
-}
-
-/* Is this port, or the first that is active, usable? */
-static bool find_port(struct verbs_device *device, uint64_t wanted)
-{
-    const unsigned first = wanted ? (unsigned)wanted : 1;
-    const unsigned last = wanted ? first : device->limits.phys_port_cnt;
-
-    for (unsigned i = first; i <= last; i++) {
-        device->number = (uint8_t)i;
-        if (ibv_query_port(device->context, device->number, &device->port) == 0 &&
-            device->port.state == IBV_PORT_ACTIVE)
-            return true;
-    }
-    return false;
-}
-
-/* Returns whether it has a usable port; else it is closed again. */
-static bool try_device(struct verbs_device *device, struct ibv_device *found, uint64_t port)
-{
-    device->context = ibv_open_device(found);
-    if (!device->context)
-        return false;
-    if (ibv_query_device(device->context, &device->limits) == 0 && find_port(device, port))
-        return true;
-    ibv_close_device(device->context);
-    device->context = NULL;
-    errno = ENETDOWN;
-    return false;
-}
-
-/* name: of the memory, for the reason. */
-static int verbs_device_register(struct verbs_device *device, void *memory, uint64_t bytes,
-                                 const char *name, struct ibv_mr **registered)
-{
-    enum { ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE };
-
-    *registered = ibv_reg_mr(device->domain, memory, bytes, ACCESS);
-    return *registered
-               ? 0
-               : fail(errno,
-                      "transport verbs: cannot register %llu bytes of %s: %s; see ulimit -l, or "
-                      "choose a smaller --to",
-                      (unsigned long long)bytes, name, fail_errno_text(errno));
 }
 
 /* Moves messages: posts requests and handles their completions. A message with immediate data on
@@ -340,17 +284,17 @@ static int move_on(struct verbs_state *verbs, uint32_t number)
 }
 
 static int begin_active(struct verbs_state *verbs, const struct transport_message *message,
-                        uint64_t own, uint64_t theirs)
+                        bool sends)
 {
     struct verbs_peer *peer = &verbs->peers[message->peer];
 
     if (peer->transfer_count == TRANSPORT_DEPTH)
         return fail(EBUSY, "transport verbs: too many messages in flight");
     peer->transfers[(peer->transfer_first + peer->transfer_count++) % TRANSPORT_DEPTH] =
-        (struct verbs_transfer){.own = own, .theirs = theirs, .bytes = message->bytes};
-    const uint64_t bytes = message->bytes;
-
-    verbs->pending += (uint32_t)((bytes + verbs->part_bytes - 1) / verbs->part_bytes);
+        (struct verbs_transfer){.own = sends ? message->from : message->to,
+                                .theirs = sends ? message->to : message->from,
+                                .bytes = message->bytes};
+    verbs->pending += (uint32_t)((message->bytes + verbs->part_bytes - 1) / verbs->part_bytes);
     return move_on(verbs, message->peer);
 }
 
@@ -378,17 +322,16 @@ static int begin_passive(struct verbs_state *verbs, const struct transport_messa
     return code;
 }
 
-static bool is_small(const struct verbs_state *verbs, uint64_t bytes)
-{
-    return bytes <= VERBS_SMALL_BYTES && verbs->settings.op != VERBS_READ;
-}
-
-static int transport_verbs_send(void *state, const struct transport_message *message)
+static int transport_verbs_start(void *state, const struct transport_message *message, bool sends)
 {
     struct verbs_state *verbs = state;
+    struct verbs_peer *peer = &verbs->peers[message->peer];
+    const bool reads = verbs->settings.op == VERBS_READ;
+    const struct verbs_small small = {message->to, message->bytes};
 
-    if (is_small(verbs, message->bytes)) {
-        struct verbs_peer *peer = &verbs->peers[message->peer];
+    if (message->bytes > VERBS_SMALL_BYTES || reads)
+        return sends == reads ? begin_passive(verbs, message) : begin_active(verbs, message, sends);
+    if (sends) {
         struct ibv_sge place = sge_of(verbs, message->from, message->bytes);
         const bool is_inline = message->bytes <= verbs->inline_bytes;
         /* The rest of the queue is for notices, and for those that are waited for. */
@@ -404,33 +347,17 @@ static int transport_verbs_send(void *state, const struct transport_message *mes
         peer->small_sends++;
         return post_send(verbs, message->peer, 0, &request);
     }
-    if (verbs->settings.op == VERBS_READ)
-        return begin_passive(verbs, message);
-    return begin_active(verbs, message, message->from, message->to);
-}
-
-static int transport_verbs_receive(void *state, const struct transport_message *message)
-{
-    struct verbs_state *verbs = state;
-
-    if (is_small(verbs, message->bytes)) {
-        struct verbs_peer *peer = &verbs->peers[message->peer];
-        const struct verbs_small small = {message->to, message->bytes};
-        if (peer->held_count > 0) {
-            const struct verbs_slot slot = peer->held[peer->held_first];
-            peer->held_first = (peer->held_first + 1) % VERBS_SLOTS;
-            peer->held_count--;
-            return take_small(verbs, message->peer, &small, &slot);
-        }
-        if (peer->awaited_count == TRANSPORT_DEPTH)
-            return fail(EBUSY, "transport verbs: too many messages in flight");
-        peer->awaited[(peer->awaited_first + peer->awaited_count++) % TRANSPORT_DEPTH] = small;
-        verbs->pending++;
-        return 0;
+    if (peer->held_count > 0) {
+        const struct verbs_slot slot = peer->held[peer->held_first];
+        peer->held_first = (peer->held_first + 1) % VERBS_SLOTS;
+        peer->held_count--;
+        return take_small(verbs, message->peer, &small, &slot);
     }
-    if (verbs->settings.op == VERBS_READ)
-        return begin_active(verbs, message, message->to, message->from);
-    return begin_passive(verbs, message);
+    if (peer->awaited_count == TRANSPORT_DEPTH)
+        return fail(EBUSY, "transport verbs: too many messages in flight");
+    peer->awaited[(peer->awaited_first + peer->awaited_count++) % TRANSPORT_DEPTH] = small;
+    verbs->pending++;
+    return 0;
 }
 
 /* ---- completions ---- */
@@ -443,6 +370,7 @@ static int accept_slot(struct verbs_state *verbs, uint32_t number, const struct 
 
     if (!(done->wc_flags & IBV_WC_WITH_IMM)) {
         if (peer->awaited_count == 0) {
+            assert(peer->held_count < VERBS_SLOTS);
             peer->held[(peer->held_first + peer->held_count++) % VERBS_SLOTS] = slot;
             return 0;
         }
@@ -521,6 +449,8 @@ enum {
     READS = 16
 };
 
+enum { ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE };
+
 /* As sent to the other ranks. */
 struct verbs_card {
     uint64_t arena;
@@ -530,16 +460,15 @@ struct verbs_card {
     uint8_t gid[16];
 };
 
-struct verbs_connecting {
-    struct verbs_state *verbs;
-    uint32_t pairs; /* with each peer */
-    struct verbs_card mine, *cards;
-    uint32_t *numbers, *all; /* of queue pairs: of this rank, of all ranks */
-};
-
 static uint32_t ranks_of(const struct verbs_state *verbs)
 {
     return verbs->config.ranks->place.ranks;
+}
+
+/* With each rank. */
+static uint32_t pairs_of(const struct verbs_state *verbs)
+{
+    return 1 + (uint32_t)verbs->settings.qps;
 }
 
 /* Reads in flight on a queue pair. */
@@ -550,43 +479,22 @@ static uint8_t fewest_reads(int limit, int other)
     return (uint8_t)(fewer < READS ? fewer : READS);
 }
 
-static int fill_card(struct verbs_connecting *connecting)
-{
-    const struct verbs_device *device = &connecting->verbs->device;
-    struct verbs_card *card = &connecting->mine;
-
-    if (getrandom(&card->packet_number, sizeof card->packet_number, 0) < 0)
-        return fail(errno, "transport verbs: no random number: %s", fail_errno_text(errno));
-    card->packet_number &= PACKET_NUMBER_MASK;
-    card->arena = (uint64_t)(uintptr_t)connecting->verbs->config.arena;
-    card->arena_key = device->arena->rkey;
-    card->part_bytes = device->port.max_msg_sz;
-    card->lid = device->port.lid;
-    card->link_layer = device->port.link_layer;
-    card->mtu = (uint8_t)device->port.active_mtu;
-    card->reads = fewest_reads(device->limits.max_qp_rd_atom, READS);
-    memcpy(card->gid, device->gid.gid.raw, sizeof card->gid);
-    return 0;
-}
-
 /* What all can do. */
-static int agree(struct verbs_connecting *connecting)
+static int agree(struct verbs_state *verbs, const struct verbs_card *mine,
+                 const struct verbs_card *cards)
 {
-    struct verbs_state *verbs = connecting->verbs;
-
     verbs->mtu = verbs->device.port.active_mtu;
-    verbs->part_bytes = connecting->mine.part_bytes;
+    verbs->part_bytes = mine->part_bytes;
     for (uint32_t i = 0; i < ranks_of(verbs); i++) {
-        const struct verbs_card *card = &connecting->cards[i];
-        if (card->link_layer != connecting->mine.link_layer)
+        if (cards[i].link_layer != mine->link_layer)
             return fail(EINVAL,
                         "transport verbs: rank %u has a port of another kind, Ethernet or "
                         "InfiniBand: choose verbs:device=NAME",
                         i);
-        if (card->mtu < verbs->mtu)
-            verbs->mtu = card->mtu;
-        if (card->part_bytes < verbs->part_bytes)
-            verbs->part_bytes = card->part_bytes;
+        if (cards[i].mtu < verbs->mtu)
+            verbs->mtu = cards[i].mtu;
+        if (cards[i].part_bytes < verbs->part_bytes)
+            verbs->part_bytes = cards[i].part_bytes;
     }
     if (verbs->part_bytes < VERBS_SMALL_BYTES)
         return fail(EINVAL, "transport verbs: a port carries messages of %llu bytes only",
@@ -597,17 +505,24 @@ static int agree(struct verbs_connecting *connecting)
                     "transport verbs: the device has queues of %d requests, %llu are needed",
                     verbs->device.limits.max_qp_wr, (unsigned long long)depth);
     verbs->depth = (uint32_t)depth;
-    return 0;
+    const uint64_t entries =
+        2 * depth + (uint64_t)ranks_of(verbs) * (VERBS_SLOTS + VERBS_SMALL_SENDS);
+    if (entries > (uint64_t)verbs->device.limits.max_cqe)
+        return fail(EINVAL, "transport verbs: too many ranks: the device queues %d completions",
+                    verbs->device.limits.max_cqe);
+    verbs->device.queue = ibv_create_cq(verbs->device.context, (int)entries, NULL, NULL, 0);
+    return verbs->device.queue
+               ? 0
+               : fail(errno, "transport verbs: no completion queue: %s", fail_errno_text(errno));
 }
 
-/* ---- queue pairs ---- */
-
-static int create_pairs(struct verbs_connecting *connecting)
+/* numbers: set to those of the queue pairs with each rank. */
+static int create_pairs(struct verbs_state *verbs, uint32_t *numbers)
 {
-    struct verbs_state *verbs = connecting->verbs;
+    const uint32_t pairs = pairs_of(verbs);
 
     for (uint32_t i = 0; i < ranks_of(verbs); i++)
-        for (uint32_t k = 0; k < connecting->pairs && i != verbs->config.ranks->place.rank; k++) {
+        for (uint32_t k = 0; k < pairs && i != verbs->config.ranks->place.rank; k++) {
             /* Devices differ in what they take inline, and do not say. */
             const bool is_small = k == 0;
             struct ibv_qp_init_attr wanted = {
@@ -637,145 +552,114 @@ static int create_pairs(struct verbs_connecting *connecting)
                             "use fewer: verbs:qps=N",
                             i, fail_errno_text(errno));
             verbs->peers[i].pairs[k] = pair;
-            connecting->numbers[i * connecting->pairs + k] = pair->qp_num;
+            numbers[i * pairs + k] = pair->qp_num;
         }
     return 0;
 }
 
-static int modify(struct ibv_qp *pair, struct ibv_qp_attr *attr, int mask, uint32_t peer)
+/* Connect queue pair k with the peer's, whose number is `number`. */
+static int connect_pair(struct verbs_state *verbs, uint32_t peer, uint32_t k,
+                        const struct verbs_card *mine, const struct verbs_card *theirs,
+                        uint32_t number)
 {
-    const int error = ibv_modify_qp(pair, attr, mask);
-
-    return error ? fail(error, "transport verbs: cannot connect to rank %u: %s", peer,
-                        fail_errno_text(error))
-                 : 0;
-}
-
-static int make_ready_to_receive(const struct verbs_state *verbs, struct ibv_qp *pair,
-                                 const struct verbs_card *card, uint32_t number, uint32_t peer)
-{
-    const struct ibv_device_attr *limits = &verbs->device.limits;
-    struct ibv_qp_attr attr = {
+    const struct verbs_device *device = &verbs->device;
+    struct ibv_qp *pair = verbs->peers[peer].pairs[k];
+    struct ibv_qp_attr initial = {
+        .qp_state = IBV_QPS_INIT,
+        .port_num = device->number,
+        .qp_access_flags = ACCESS,
+    };
+    struct ibv_qp_attr receiving = {
         .qp_state = IBV_QPS_RTR,
         .path_mtu = verbs->mtu,
         .dest_qp_num = number,
-        .rq_psn = card->packet_number,
-        .max_dest_rd_atomic = fewest_reads(limits->max_qp_rd_atom, READS),
+        .rq_psn = theirs->packet_number,
+        .max_dest_rd_atomic = fewest_reads(device->limits.max_qp_rd_atom, READS),
         .min_rnr_timer = NAK_TIMER_10US,
-        .ah_attr = {.dlid = card->lid,
+        .ah_attr = {.dlid = theirs->lid,
                     .sl = (uint8_t)verbs->settings.service_level,
-                    .port_num = verbs->device.number,
-                    .is_global = verbs_device_is_ethernet(&verbs->device)},
+                    .port_num = device->number,
+                    .is_global = is_ethernet(device)},
     };
-
-    if (attr.ah_attr.is_global) {
-        attr.ah_attr.grh.sgid_index = (uint8_t)verbs->device.gid.gid_index;
-        attr.ah_attr.grh.hop_limit = HOPS;
-        attr.ah_attr.grh.traffic_class = (uint8_t)verbs->settings.traffic_class;
-        memcpy(attr.ah_attr.grh.dgid.raw, card->gid, sizeof card->gid);
-    }
-    return modify(pair, &attr,
-                  IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
-                      IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER,
-                  peer);
-}
-
-static int make_ready_to_send(const struct verbs_state *verbs, struct ibv_qp *pair,
-                              const struct verbs_card *mine, uint8_t reads, uint32_t peer)
-{
-    struct ibv_qp_attr attr = {
+    struct ibv_qp_attr sending = {
         .qp_state = IBV_QPS_RTS,
         .timeout = (uint8_t)verbs->settings.timeout,
         .retry_cnt = RETRIES,
         .rnr_retry = RETRIES_FOREVER,
         .sq_psn = mine->packet_number,
-        .max_rd_atomic = fewest_reads(verbs->device.limits.max_qp_init_rd_atom, reads),
+        .max_rd_atomic = fewest_reads(device->limits.max_qp_init_rd_atom, theirs->reads),
     };
 
-    return modify(pair, &attr,
-                  IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
-                      IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC,
-                  peer);
-}
-
-/* ---- all ---- */
-
-static int connect_all(struct verbs_connecting *connecting)
-{
-    struct verbs_state *verbs = connecting->verbs;
-    struct ranks *ranks = verbs->config.ranks;
-    const uint64_t pairs = (uint64_t)ranks->place.ranks * connecting->pairs;
-
-    connecting->cards = memory_array(ranks->place.ranks, sizeof *connecting->cards);
-    connecting->numbers = memory_array(pairs, sizeof *connecting->numbers);
-    connecting->all = memory_array(pairs * ranks->place.ranks, sizeof *connecting->all);
-    int code = connecting->cards && connecting->numbers && connecting->all ? fill_card(connecting)
-                                                                           : -ENOMEM;
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, &connecting->mine, sizeof connecting->mine, connecting->cards);
-    if (code == 0)
-        code = agree(connecting);
-    if (code == 0) {
-        const uint64_t entries = 2 * (uint64_t)verbs->depth +
-                                 (uint64_t)ranks_of(verbs) * (VERBS_SLOTS + VERBS_SMALL_SENDS);
-        if (entries > (uint64_t)verbs->device.limits.max_cqe)
-            code = fail(EINVAL, "transport verbs: too many ranks: the device queues %d completions",
-                        verbs->device.limits.max_cqe);
-        else {
-            verbs->device.queue = ibv_create_cq(verbs->device.context, (int)entries, NULL, NULL, 0);
-            code = verbs->device.queue ? 0
-                                       : fail(errno, "transport verbs: no completion queue: %s",
-                                              fail_errno_text(errno));
-        }
+    if (receiving.ah_attr.is_global) {
+        receiving.ah_attr.grh.sgid_index = (uint8_t)device->gid.gid_index;
+        receiving.ah_attr.grh.hop_limit = HOPS;
+        receiving.ah_attr.grh.traffic_class = (uint8_t)verbs->settings.traffic_class;
+        memcpy(receiving.ah_attr.grh.dgid.raw, theirs->gid, sizeof theirs->gid);
     }
-    if (code == 0)
-        code = create_pairs(connecting);
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, connecting->numbers, pairs * sizeof *connecting->numbers,
-                            connecting->all);
-    for (uint32_t i = 0; i < ranks->place.ranks && code == 0; i++)
-        if (i != ranks->place.rank) {
-            const uint32_t rank = verbs->config.ranks->place.rank;
-            const struct verbs_card *card = &connecting->cards[i];
-            struct verbs_peer *peer = &verbs->peers[i];
-            peer->arena = card->arena;
-            peer->arena_key = card->arena_key;
-            for (uint32_t k = 0; k < connecting->pairs && code == 0; k++) {
-                const uint32_t number =
-                    connecting->all[((size_t)i * ranks_of(verbs) + rank) * connecting->pairs + k];
-                struct ibv_qp_attr attr = {
-                    .qp_state = IBV_QPS_INIT,
-                    .port_num = verbs->device.number,
-                    .qp_access_flags =
-                        IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE,
-                };
-                code =
-                    modify(peer->pairs[k], &attr,
-                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS, i);
-                for (uint32_t n = 0; k == 0 && n < VERBS_SLOTS && code == 0; n++)
-                    code = verbs_post_slot(verbs, i, n);
-                if (code == 0)
-                    code = make_ready_to_receive(verbs, peer->pairs[k], card, number, i);
-                if (code == 0)
-                    code = make_ready_to_send(verbs, peer->pairs[k], &connecting->mine, card->reads,
-                                              i);
-            }
-        }
-    return code;
+    int error = ibv_modify_qp(pair, &initial,
+                              IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    for (uint32_t n = 0; k == 0 && n < VERBS_SLOTS && error == 0; n++) {
+        const int code = verbs_post_slot(verbs, peer, n);
+        if (code)
+            return code;
+    }
+    if (error == 0)
+        error = ibv_modify_qp(pair, &receiving,
+                              IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
+                                  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+    if (error == 0)
+        error = ibv_modify_qp(pair, &sending,
+                              IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC);
+    return error ? fail(error, "transport verbs: cannot connect to rank %u: %s", peer,
+                        fail_errno_text(error))
+                 : 0;
 }
 
 /* Collective: connect all ranks. */
-static int verbs_connect(struct verbs_state *verbs)
+static int connect_all(struct verbs_state *verbs)
 {
-    struct verbs_connecting connecting = {.verbs = verbs,
-                                          .pairs = 1 + (uint32_t)verbs->settings.qps};
-    const int code = connect_all(&connecting);
+    const struct verbs_device *device = &verbs->device;
+    struct ranks *ranks = verbs->config.ranks;
+    const uint32_t count = ranks->place.ranks, pairs = pairs_of(verbs);
+    const uint64_t all_pairs = (uint64_t)count * pairs; /* of a rank */
+    struct verbs_card *cards = memory_array(count, sizeof *cards);
+    uint32_t *numbers =
+        memory_array(all_pairs, sizeof *numbers); /* of queue pairs: of this rank, */
+    uint32_t *all = memory_array(all_pairs * count, sizeof *all); /* and of all ranks */
+    struct verbs_card mine = {.arena = (uint64_t)(uintptr_t)verbs->config.arena,
+                              .arena_key = device->arena->rkey,
+                              .part_bytes = device->port.max_msg_sz,
+                              .lid = device->port.lid,
+                              .link_layer = device->port.link_layer,
+                              .mtu = (uint8_t)device->port.active_mtu,
+                              .reads = fewest_reads(device->limits.max_qp_rd_atom, READS)};
+    int code = cards && numbers && all ? 0 : -ENOMEM;
 
-    free(connecting.cards);
-    free(connecting.numbers);
-    free(connecting.all);
+    memcpy(mine.gid, device->gid.gid.raw, sizeof mine.gid);
+    if (code == 0 && getrandom(&mine.packet_number, sizeof mine.packet_number, 0) < 0)
+        code = fail(errno, "transport verbs: no random number: %s", fail_errno_text(errno));
+    mine.packet_number &= PACKET_NUMBER_MASK;
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, &mine, sizeof mine, cards);
+    if (code == 0)
+        code = agree(verbs, &mine, cards);
+    if (code == 0)
+        code = create_pairs(verbs, numbers);
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = ranks_gather(ranks, numbers, all_pairs * sizeof *numbers, all);
+    for (uint32_t i = 0; i < count && code == 0; i++) {
+        verbs->peers[i].arena = cards[i].arena;
+        verbs->peers[i].arena_key = cards[i].arena_key;
+        for (uint32_t k = 0; k < pairs && code == 0 && i != ranks->place.rank; k++)
+            code = connect_pair(verbs, i, k, &mine, &cards[i],
+                                all[((size_t)i * count + ranks->place.rank) * pairs + k]);
+    }
+    free(cards);
+    free(numbers);
+    free(all);
     return code;
 }
 
@@ -786,19 +670,47 @@ const char *iobench_module_release(void)
     return PACKAGE_VERSION;
 }
 
+/* Find a device whose port, or the first that is active, is usable. */
 static int find_device(struct verbs_device *device, const struct verbs_settings *settings,
                        uint32_t local_rank)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
     char wanted[IBV_SYSFS_NAME_MAX] = "";
+    uint32_t count = 1;
     int error = ENODEV;
 
-    if (settings->device)
-        name_in_turn(settings->device, local_rank, wanted);
-    for (int i = 0; list && list[i] && !device->context; i++)
-        if (!wanted[0] || strcmp(ibv_get_device_name(list[i]), wanted) == 0)
-            if (!try_device(device, list[i], settings->port))
-                error = errno;
+    if (settings->device) { /* "a+b": the ranks of a node take them in turn */
+        const char *name = settings->device;
+        for (const char *at = name; *at; at++)
+            count += *at == '+';
+        for (uint32_t i = local_rank % count; i > 0; i--)
+            name = strchr(name, '+') + 1;
+        snprintf(wanted, sizeof wanted, "%.*s", (int)strcspn(name, "+"), name);
+    }
+    for (int i = 0; list && list[i] && !device->context; i++) {
+        if (wanted[0] && strcmp(ibv_get_device_name(list[i]), wanted) != 0)
+            continue;
+        device->context = ibv_open_device(list[i]);
+        if (!device->context) {
+            error = errno;
+            continue;
+        }
+        const unsigned first = settings->port ? (unsigned)settings->port : 1;
+        bool is_usable = false;
+        if (ibv_query_device(device->context, &device->limits) == 0)
+            for (unsigned port = first;
+                 !is_usable && port <= (settings->port ? first : device->limits.phys_port_cnt);
+                 port++) {
+                device->number = (uint8_t)port;
+                is_usable = ibv_query_port(device->context, device->number, &device->port) == 0 &&
+                            device->port.state == IBV_PORT_ACTIVE;
+            }
+        if (is_usable)
+            break;
+        ibv_close_device(device->context);
+        device->context = NULL;
+        error = ENETDOWN;
+    }
     if (list)
         ibv_free_device_list(list);
     return device->context
@@ -839,51 +751,46 @@ static int find_gid(struct verbs_device *device, const char *wanted)
                       wanted ? " " : "", wanted ? wanted : "");
 }
 
-static int open_device(struct verbs_device *device, const struct verbs_settings *settings,
-                       uint32_t local_rank)
+static int transport_verbs_open(void *state, const void *settings,
+                                const struct transport_config *config)
 {
-    int code = find_device(device, settings, local_rank);
-
-    if (code == 0 && verbs_device_is_ethernet(device))
-        code = find_gid(device, settings->gid);
-    if (code)
-        return code;
-    device->domain = ibv_alloc_pd(device->context);
-    return device->domain
-               ? 0
-               : fail(errno, "transport verbs: no protection domain: %s", fail_errno_text(errno));
-}
-
-static int open_own(struct verbs_state *verbs)
-{
-    const struct ranks_place *place = &verbs->config.ranks->place;
+    struct verbs_state *verbs = state;
+    struct verbs_device *device = &verbs->device;
+    const struct ranks_place *place = &config->ranks->place;
     const uint64_t slot_bytes = (uint64_t)place->ranks * VERBS_SLOTS * VERBS_SMALL_BYTES;
 
+    verbs->config = *config;
+    verbs->settings = *(const struct verbs_settings *)settings;
+    verbs->inline_bytes = (uint32_t)verbs->settings.inline_bytes;
     verbs->peers = memory_array(place->ranks, sizeof *verbs->peers);
     verbs->due = memory_array(place->ranks, sizeof *verbs->due);
     verbs->slots = memory_pages(slot_bytes);
     int code = verbs->peers && verbs->due && verbs->slots ? 0 : -ENOMEM;
     if (code == 0)
-        code = open_device(&verbs->device, &verbs->settings, place->local_rank);
-    if (code == 0)
-        code = verbs_device_register(&verbs->device, verbs->config.arena, verbs->config.bytes,
-                                     "messages", &verbs->device.arena);
-    if (code == 0)
-        code = verbs_device_register(&verbs->device, verbs->slots, slot_bytes, "small messages",
-                                     &verbs->device.slots);
-    return code;
-}
-
-static int transport_verbs_open(void *state, const void *settings,
-                                const struct transport_config *config)
-{
-    struct verbs_state *verbs = state;
-
-    verbs->config = *config;
-    verbs->settings = *(const struct verbs_settings *)settings;
-    verbs->inline_bytes = (uint32_t)verbs->settings.inline_bytes;
-    const int code = ranks_meet(config->ranks, open_own(verbs), NULL);
-    return code ? code : verbs_connect(verbs);
+        code = find_device(device, &verbs->settings, place->local_rank);
+    if (code == 0 && is_ethernet(device))
+        code = find_gid(device, verbs->settings.gid);
+    if (code == 0 && !(device->domain = ibv_alloc_pd(device->context)))
+        code = fail(errno, "transport verbs: no protection domain: %s", fail_errno_text(errno));
+    const struct {
+        const char *name;
+        void *memory;
+        uint64_t bytes;
+        struct ibv_mr **registered;
+    } memories[] = {{"messages", config->arena, config->bytes, &device->arena},
+                    {"small messages", verbs->slots, slot_bytes, &device->slots}};
+    for (size_t i = 0; i < sizeof memories / sizeof *memories && code == 0; i++) {
+        *memories[i].registered =
+            ibv_reg_mr(device->domain, memories[i].memory, memories[i].bytes, ACCESS);
+        if (!*memories[i].registered)
+            code = fail(errno,
+                        "transport verbs: cannot register %llu bytes of %s: %s; see ulimit -l, or "
+                        "choose a smaller --to",
+                        (unsigned long long)memories[i].bytes, memories[i].name,
+                        fail_errno_text(errno));
+    }
+    code = ranks_meet(config->ranks, code, NULL);
+    return code ? code : connect_all(verbs);
 }
 
 static void transport_verbs_close(void *state, bool failed)
@@ -920,7 +827,7 @@ static void transport_verbs_describe(void *state, char *text, size_t bytes)
 
     memcpy(&gid, device->gid.gid.raw, sizeof gid);
     gid_text(&gid, address);
-    if (verbs_device_is_ethernet(device))
+    if (is_ethernet(device))
         snprintf(where, sizeof where, "RoCE %s %s, GID %u",
                  device->gid.gid_type == IBV_GID_TYPE_ROCE_V2 ? "v2" : "v1", address,
                  device->gid.gid_index);
@@ -942,7 +849,6 @@ const struct transport_ops iobench_transport_verbs = {
     .open = transport_verbs_open,
     .close = transport_verbs_close,
     .describe = transport_verbs_describe,
-    .send = transport_verbs_send,
-    .receive = transport_verbs_receive,
+    .start = transport_verbs_start,
     .test = transport_verbs_test,
 };
