@@ -24,7 +24,7 @@ extern const char *const net_stage_names[NET_STAGES]; /* of the phases in the se
 struct net_beside_settings {
     const char *reads; /* options of `iobench run` */
     const char *network;
-    bool halves; /* gradients in FP16 */
+    int halves; /* 1: gradients in FP16 */
     uint64_t buckets, step_ns, rounds, exchange_ns, seed, damage;
 };
 

@@ -5,13 +5,12 @@
 #include "base/bytes.h"
 #include "base/escape.h"
 #include "base/json.h"
-#include "base/memory.h"
 #include "base/stats.h"
 #include "report/words.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Something that is measured alone and beside the other, in seconds of the same work. */
@@ -36,20 +35,17 @@ static struct change compare(const struct net_beside *beside, enum net_stage alo
                              double (*cost)(const struct net_round *round, enum net_stage stage))
 {
     const size_t rounds = beside->settings.rounds;
-    double *values = memory_array(2 * rounds, sizeof *values);
-    struct change change = {NAN, NAN, {.ratio = NAN, .low = NAN, .high = NAN}};
+    double each_alone[NET_BESIDE_ROUNDS], each_beside[NET_BESIDE_ROUNDS];
+    struct change change = {0};
 
-    if (!values)
-        return change;
-    change.alone = change.beside = 0;
+    assert(rounds <= NET_BESIDE_ROUNDS);
     for (size_t i = 0; i < rounds; i++) {
-        values[i] = cost(&beside->rounds[i], alone);
-        values[rounds + i] = cost(&beside->rounds[i], NET_STAGE_BOTH);
-        change.alone += values[i] / (double)rounds;
-        change.beside += values[rounds + i] / (double)rounds;
+        each_alone[i] = cost(&beside->rounds[i], alone);
+        each_beside[i] = cost(&beside->rounds[i], NET_STAGE_BOTH);
+        change.alone += each_alone[i] / (double)rounds;
+        change.beside += each_beside[i] / (double)rounds;
     }
-    change.slow_down = paired_test(values, values + rounds, rounds, 1, false);
-    free(values);
+    change.slow_down = paired_test(each_alone, each_beside, rounds, 1, false);
     return change;
 }
 

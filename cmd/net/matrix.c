@@ -2,6 +2,7 @@
 #include "cmd/net/matrix.h"
 
 #include "base/memory.h"
+#include "base/stats.h"
 
 #include <errno.h>
 #include <math.h>
@@ -12,16 +13,9 @@ static const double share = 0.75, share_of_one = 0.5, deviations = 5, mad_scale 
 /* Of fewer values, one that is slow itself determines their spread. */
 enum { SPREAD_LEAST = 5 };
 
-static int compare_doubles(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 static double median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, compare_doubles);
+    stats_sort(values, count);
     return count == 0 ? NAN : (values[(count - 1) / 2] + values[count / 2]) / 2;
 }
 
@@ -198,16 +192,18 @@ int matrix_judge(const struct matrix *matrix, struct suspect *suspects, int most
     return code;
 }
 
-double matrix_median(const struct matrix *matrix, const double *values, bool is_within)
+int matrix_median(const struct matrix *matrix, const double *values, bool is_within, double *middle)
 {
     double *found = memory_array((size_t)matrix->ranks * matrix->ranks, sizeof *found);
     size_t count = 0;
 
-    for (uint32_t from = 0; found && from < matrix->ranks; from++)
+    if (!found)
+        return -ENOMEM;
+    for (uint32_t from = 0; from < matrix->ranks; from++)
         for (uint32_t to = 0; to < matrix->ranks; to++)
             if (is_link(matrix, from, to, is_within))
                 found[count++] = values[(size_t)from * matrix->ranks + to];
-    const double middle = found ? median(found, count) : NAN;
+    *middle = median(found, count);
     free(found);
-    return middle;
+    return 0;
 }

@@ -36,11 +36,12 @@ struct suspect {
     double typical; /* median of its peers; of an asymmetry: the other direction */
 };
 
-/* Find at most `most` suspects, nodes first. Returns their number, or -ENOMEM. */
+/* Find at most `most` suspects, nodes first. Returns their number, or -ENOMEM with a reason. */
 int matrix_judge(const struct matrix *matrix, struct suspect *suspects, int most);
 
-/* The median of the links between nodes (is_within: inside of nodes); NAN if there are none. On a
- * single node all links are between nodes. */
-double matrix_median(const struct matrix *matrix, const double *values, bool is_within);
+/* Set the median of the links between nodes (is_within: inside of nodes); NAN if there are none. On
+ * a single node all links are between nodes. Returns 0 or -ENOMEM with a reason. */
+int matrix_median(const struct matrix *matrix, const double *values, bool is_within,
+                  double *middle);
 
 #endif

@@ -21,13 +21,11 @@
 #include <string.h>
 
 struct net_settings {
-    char *transport, *json, *beside, *network;
-    uint64_t from, to, factor, pair_size, repeats, repeat_ns, damage, seed, silence_ns,
-        sample_interval_ns;
+    struct survey_settings survey;     /* what options set as it is */
+    struct net_beside_settings beside; /* the same; reads NULL: not asked for */
+    char *transport, *json;
+    uint64_t silence_ns, sample_interval_ns;
     uint64_t require_all_reduce, require_nodes; /* 0: none */
-    uint64_t buckets, step_ns, rounds, exchange_ns;
-    int pairs, precision;
-    bool messages, collectives, verify;
 };
 
 static const char *const precision_names[] = {"fp32", "fp16", NULL};
@@ -41,49 +39,49 @@ static const struct option_spec net_options[] = {
     {"transport", 't', OPTION_TEXT, FIELD(transport), .fallback = "mpi", .metavar = "NAME[:...]",
      .section = "What is measured",
      .summary = "how messages travel: see iobench list"},
-    {"from", 0, OPTION_SIZE, FIELD(from), .fallback = "8", .minimum = 8, .maximum = 1 << 30,
+    {"from", 0, OPTION_SIZE, FIELD(survey.from_bytes), .fallback = "8", .minimum = 8, .maximum = 1 << 30,
      .summary = "smallest message"},
-    {"to", 0, OPTION_SIZE, FIELD(to), .fallback = "16MiB", .minimum = 8, .maximum = 1 << 30,
+    {"to", 0, OPTION_SIZE, FIELD(survey.to_bytes), .fallback = "16MiB", .minimum = 8, .maximum = 1 << 30,
      .summary = "largest message, at most 1 GiB; each rank needs twice as much memory"},
-    {"factor", 'f', OPTION_COUNT, FIELD(factor), .fallback = "8", .minimum = 2, .maximum = 1 << 30,
+    {"factor", 'f', OPTION_COUNT, FIELD(survey.factor), .fallback = "8", .minimum = 2, .maximum = 1 << 30,
      .summary = "from one size to the next"},
-    {"messages", 0, OPTION_FLAG, FIELD(messages), .fallback = "yes",
+    {"messages", 0, OPTION_FLAG, FIELD(survey.has_sizes), .fallback = "yes",
      .summary = "messages of all sizes between rank 0 and a rank on another node"},
-    {"pairs", 0, OPTION_CHOICE, FIELD(pairs), .fallback = "auto", .choices = pairs_names,
+    {"pairs", 0, OPTION_CHOICE, FIELD(survey.pairs), .fallback = "auto", .choices = pairs_names,
      .summary = "all pairs of ranks: alone is one pair at a time, rounds is disjoint pairs at once; "
                 "auto is alone up to 8 ranks"},
-    {"pair-size", 0, OPTION_SIZE, FIELD(pair_size), .fallback = "1MiB", .minimum = 8,
+    {"pair-size", 0, OPTION_SIZE, FIELD(survey.pair_bytes), .fallback = "1MiB", .minimum = 8,
      .maximum = 1 << 30,
      .summary = "messages between all pairs"},
-    {"collectives", 0, OPTION_FLAG, FIELD(collectives), .fallback = "yes",
+    {"collectives", 0, OPTION_FLAG, FIELD(survey.has_collectives), .fallback = "yes",
      .summary = "all-reduce, reduce-scatter, all-gather, broadcast and all-to-all of all sizes"},
-    {"beside", 0, OPTION_TEXT, FIELD(beside), .metavar = "'OPTIONS'",
+    {"beside", 0, OPTION_TEXT, FIELD(beside.reads), .metavar = "'OPTIONS'",
      .section = "Gradients and reads",
      .summary = "all-reduces of gradients at a trainer's rhythm, and iobench run with these OPTIONS "
                 "on every rank: each alone and both at once"},
-    {"network", 'N', OPTION_TEXT, FIELD(network), .fallback = "resnet50", .metavar = "NAME",
+    {"network", 'N', OPTION_TEXT, FIELD(beside.network), .fallback = "resnet50", .metavar = "NAME",
      .summary = "network whose gradients are exchanged"},
-    {"precision", 0, OPTION_CHOICE, FIELD(precision), .fallback = "fp32",
+    {"precision", 0, OPTION_CHOICE, FIELD(beside.halves), .fallback = "fp32",
      .choices = precision_names, .summary = "of the gradients on the wire: bytes of their size"},
-    {"buckets", 0, OPTION_COUNT, FIELD(buckets), .fallback = "4", .minimum = 1, .maximum = 256,
+    {"buckets", 0, OPTION_COUNT, FIELD(beside.buckets), .fallback = "4", .minimum = 1, .maximum = 256,
      .summary = "at most this many buckets of gradients, cut at layers, each reduced once complete"},
-    {"step-time", 0, OPTION_DURATION, FIELD(step_ns), .fallback = "200ms", .minimum = 1e-4,
+    {"step-time", 0, OPTION_DURATION, FIELD(beside.step_ns), .fallback = "200ms", .minimum = 1e-4,
      .maximum = 3600, .summary = "computing of a step, forward and backward"},
-    {"exchange-time", 0, OPTION_DURATION, FIELD(exchange_ns), .fallback = "5s", .minimum = 1e-3,
+    {"exchange-time", 0, OPTION_DURATION, FIELD(beside.exchange_ns), .fallback = "5s", .minimum = 1e-3,
      .maximum = 86400, .summary = "of gradients alone, in each round"},
-    {"rounds", 0, OPTION_COUNT, FIELD(rounds), .fallback = "3", .minimum = 1,
+    {"rounds", 0, OPTION_COUNT, FIELD(beside.rounds), .fallback = "3", .minimum = 1,
      .maximum = NET_BESIDE_ROUNDS, .summary = "of each alone and both at once, in drawn order"},
-    {"repeats", 'n', OPTION_COUNT, FIELD(repeats), .fallback = "7", .minimum = 1, .maximum = 10000,
+    {"repeats", 'n', OPTION_COUNT, FIELD(survey.repeats), .fallback = "7", .minimum = 1, .maximum = 10000,
      .section = "How",
      .summary = "measurements of each figure, after the warm-up"},
-    {"repeat-time", 0, OPTION_DURATION, FIELD(repeat_ns), .fallback = "20ms", .minimum = 1e-6,
+    {"repeat-time", 0, OPTION_DURATION, FIELD(survey.repeat_ns), .fallback = "20ms", .minimum = 1e-6,
      .maximum = 3600,
      .summary = "at least, for each"},
-    {"verify", 0, OPTION_FLAG, FIELD(verify), .fallback = "yes",
+    {"verify", 0, OPTION_FLAG, FIELD(survey.verify), .fallback = "yes",
      .summary = "compare what arrived with what was sent, off the clock"},
-    {"damage", 0, OPTION_COUNT, FIELD(damage), .fallback = "none", .zero = "none",
+    {"damage", 0, OPTION_COUNT, FIELD(survey.damage), .fallback = "none", .zero = "none",
      .summary = "flip a bit before this verification, counted on each rank: shows that it is caught"},
-    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1", .summary = "random seed of the data"},
+    {"seed", 0, OPTION_COUNT, FIELD(survey.seed), .fallback = "1", .summary = "random seed of the data"},
     {"rank-timeout", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "8s", .zero = "none",
      .summary = "abort if a rank is unresponsive this long"},
     {"sample-interval", 0, OPTION_DURATION, FIELD(sample_interval_ns), .fallback = "100ms",
@@ -125,22 +123,7 @@ static int measure_fabric(const struct invocation *invocation, struct transport 
 {
     const struct net_settings *settings = invocation->settings;
     struct shown shown = {.line = line_start(), .ranks = ranks};
-    const struct survey_settings wanted = {
-        .from_bytes = settings->from,
-        .to_bytes = settings->to,
-        .factor = settings->factor,
-        .pair_bytes = settings->pair_size,
-        .pairs = (enum survey_pairs)settings->pairs,
-        .has_sizes = settings->messages,
-        .has_collectives = settings->collectives,
-        .verify = settings->verify,
-        .repeats = (uint32_t)settings->repeats,
-        .repeat_ns = settings->repeat_ns,
-        .damage = settings->damage,
-        .seed = settings->seed,
-        .progress = show_progress,
-        .progress_context = &shown,
-    };
+    struct survey_settings wanted = settings->survey;
     char command[4096];
     const struct output_settings sampled = {.sample_interval_ns = settings->sample_interval_ns};
     struct net_asked asked = {.settings = &wanted,
@@ -153,6 +136,8 @@ static int measure_fabric(const struct invocation *invocation, struct transport 
     struct guard_counts guard = {0};
     struct fabric_survey survey;
 
+    wanted.progress = show_progress;
+    wanted.progress_context = &shown;
     machine_describe(&asked.verdict.environment, "/proc", "/sys");
     command_text(invocation, command, sizeof command);
     int code = ranks->place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
@@ -182,11 +167,11 @@ static int measure_fabric(const struct invocation *invocation, struct transport 
     asked.timeline = recorder_finish(recorder, code);
     if (code == 0 && ranks->place.rank == 0) {
         if (!settings->json || strcmp(settings->json, "-") != 0)
-            net_report_text(&asked, &survey);
-        json_t *document = settings->json ? net_report_json(&asked, &survey) : NULL;
-        code = settings->json && !document ? -ENOMEM : 0;
-        if (document)
-            code = json_file_write(settings->json, document);
+            code = net_report_text(&asked, &survey);
+        if (code == 0 && settings->json) {
+            json_t *document = net_report_json(&asked, &survey);
+            code = document ? json_file_write(settings->json, document) : -ENOMEM;
+        }
         if (code == 0)
             code = command_reach("require-all-reduce", net_report_all_reduce(&survey),
                                  (double)settings->require_all_reduce, "bytes/s");
@@ -203,15 +188,15 @@ static int check_settings(const struct net_settings *settings, struct transport 
     *transport = (struct transport){0};
     if (!ranks_are_launched())
         return fail(EINVAL, "needs several ranks: mpirun -n 4 iobench net");
-    if (settings->from > settings->to)
+    if (settings->survey.from_bytes > settings->survey.to_bytes)
         return fail(EINVAL, "--from is larger than --to");
-    if (settings->require_all_reduce && !settings->collectives)
+    if (settings->require_all_reduce && !settings->survey.has_collectives)
         return fail(EINVAL, "--require-all-reduce needs --collectives");
-    if (!settings->messages && !settings->collectives && settings->pairs == SURVEY_PAIRS_NONE &&
-        !settings->beside)
+    if (!settings->survey.has_sizes && !settings->survey.has_collectives &&
+        settings->survey.pairs == SURVEY_PAIRS_NONE && !settings->beside.reads)
         return fail(EINVAL, "--no-messages --no-collectives --pairs none: nothing to measure");
     const int code = transport_choose(transport, settings->transport);
-    if (code == 0 && (settings->collectives || settings->beside) &&
+    if (code == 0 && (settings->survey.has_collectives || settings->beside.reads) &&
         !transport_allows_collectives(transport))
         return fail(EINVAL, "--transport %s has no collectives: give --no-collectives",
                     settings->transport);
@@ -224,7 +209,7 @@ static int net_check(const struct invocation *invocation)
     struct transport transport;
     int code = check_settings(settings, &transport);
 
-    if (code == 0 && settings->beside)
+    if (code == 0 && settings->beside.reads)
         code = fail(EINVAL, "--beside works on a command line only");
     transport_close(&transport, true);
     return code;
@@ -240,19 +225,11 @@ static int net_command(const struct invocation *invocation)
 
     int code = check_settings(settings, &transport);
     const bool is_unusable = code == -ENODEV && !ranks_speaks(); /* here; elsewhere it may be */
-    if (code == 0 && settings->beside) {
+    if (code == 0 && settings->beside.reads) {
         /* Before the ranks join: it forks. */
-        const struct net_beside_settings wanted = {
-            .reads = settings->beside,
-            .network = settings->network,
-            .halves = settings->precision == 1,
-            .buckets = settings->buckets,
-            .step_ns = settings->step_ns,
-            .rounds = settings->rounds,
-            .exchange_ns = settings->exchange_ns,
-            .seed = settings->seed,
-            .damage = settings->damage,
-        };
+        struct net_beside_settings wanted = settings->beside;
+        wanted.seed = settings->survey.seed;
+        wanted.damage = settings->survey.damage;
         if (invocation->sandbox == SANDBOX_YES)
             code = fail(EINVAL, "--sandbox yes forbids what --beside reads");
         else
@@ -263,18 +240,17 @@ static int net_command(const struct invocation *invocation)
             command_unusable(invocation);
         else
             command_misused(invocation);
-        status = COMMAND_USAGE;
         net_beside_end(&beside, -EINVAL);
         transport_close(&transport, true);
-        return status;
+        return COMMAND_USAGE;
     }
     code = command_join(&ranks);
     command_on_interrupt(); /* after MPI has installed its handlers */
     ranks.silence_ns = settings->silence_ns;
     if (code == 0)
-        code = measure_fabric(invocation, &transport, &ranks, settings->beside ? &beside : NULL);
-    else
-        transport_close(&transport, true);
+        code =
+            measure_fabric(invocation, &transport, &ranks, settings->beside.reads ? &beside : NULL);
+    transport_close(&transport, true); /* if it was not measured */
     if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
         status = command_failed(invocation);
     else if (code)

@@ -10,6 +10,7 @@
 #include "report/seal.h"
 #include "report/words.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,60 +35,6 @@ static const char *rate_text(const struct stats_summary *figure, double unit, ch
     else
         snprintf(text, WORDS_BYTES, "%.16s", rate);
     return text;
-}
-
-static void print_matrix(const struct matrix *matrix)
-{
-    char rate[WORDS_BYTES];
-
-    printf("  %7s", "from\\to");
-    for (uint32_t to = 0; to < matrix->ranks; to++)
-        printf(" %7u", to);
-    printf("\n");
-    for (uint32_t from = 0; from < matrix->ranks; from++) {
-        printf("  %7u", from);
-        for (uint32_t to = 0; to < matrix->ranks; to++)
-            printf(" %7s", words_rate(matrix->bytes_per_s[from * matrix->ranks + to] / MB, rate));
-        printf("\n");
-    }
-}
-
-static void print_node(const struct net_asked *asked, const struct matrix *matrix, uint32_t node)
-{
-    uint32_t rank = 0;
-
-    if (matrix->nodes == 1) {
-        printf("rank %u", node);
-        return;
-    }
-    while (matrix->node_of[rank] != node)
-        rank++;
-    printf("node %s", escape_shown(asked->ranks->peers[rank].host));
-}
-
-static void print_rank(const struct net_asked *asked, uint32_t rank)
-{
-    printf("rank %u on %s", rank, escape_shown(asked->ranks->peers[rank].host));
-}
-
-static void print_suspect(const struct net_asked *asked, const struct matrix *matrix,
-                          const struct suspect *suspect)
-{
-    char rate[WORDS_BYTES], typical[WORDS_BYTES];
-
-    words_rate(suspect->bytes_per_s / MB, rate);
-    words_rate(suspect->typical / MB, typical);
-    printf("  %-8s ", suspect->kind == SUSPECT_ASYMMETRY ? "Uneven" : "Slow");
-    if (suspect->kind == SUSPECT_SENDER || suspect->kind == SUSPECT_RECEIVER) {
-        print_node(asked, matrix, suspect->from);
-        printf(" %s at most %s MB/s, others %s\n",
-               suspect->kind == SUSPECT_SENDER ? "sends" : "receives", rate, typical);
-        return;
-    }
-    print_rank(asked, suspect->from);
-    printf(" to ");
-    print_rank(asked, suspect->to);
-    printf(": %s MB/s, %s %s\n", rate, suspect->kind == SUSPECT_LINK ? "others" : "back", typical);
 }
 
 static double bus_rate(const struct fabric_survey *survey, const struct survey_collective *row,
@@ -116,10 +63,21 @@ static double total_of(const struct timeline *timeline, const char *key)
                                             : timeline_mean(timeline, column, 0, end_s) * end_s;
 }
 
-void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey)
+int net_report_text(const struct net_asked *asked, const struct fabric_survey *survey)
 {
+    const struct matrix *matrix = &survey->matrix;
+    const struct ranks_peer *peers = asked->ranks->peers;
+    struct suspect suspects[SUSPECTS];
+    double rates[2] = {NAN, NAN}, latencies[2] = {NAN, NAN}; /* medians between and within nodes */
     char bytes[32];
+    int count = survey->has_pairs ? matrix_judge(matrix, suspects, SUSPECTS) : 0;
 
+    for (int within = 0; within < 2 && survey->has_pairs && count >= 0; within++)
+        if (matrix_median(matrix, matrix->bytes_per_s, within, &rates[within]) ||
+            matrix_median(matrix, matrix->latency_s, within, &latencies[within]))
+            count = -ENOMEM;
+    if (count < 0)
+        return count;
     printf("iobench " PACKAGE_VERSION " net: %s, %u ranks on %u node%s\n\n",
            !asked->verdict.valid             ? "INVALID"
            : *asked->verdict.degraded_reason ? "DEGRADED"
@@ -133,7 +91,8 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
     for (uint32_t i = 0; i < asked->verdict.notice_count; i++)
         words_print(stdout, "  Note", 11, escape_shown(asked->verdict.notices[i]));
     words_print(stdout, "  Fabric", 11, escape_shown(survey->transport));
-    printf("  Figures  medians of %u; %%: half of the 95%% interval\n", asked->settings->repeats);
+    printf("  Figures  medians of %llu; %%: half of the 95%% interval\n",
+           (unsigned long long)asked->settings->repeats);
     if (asked->settings->verify)
         printf("  Data     %s received and verified, nothing damaged\n",
                bytes_text(survey->verified_bytes, bytes, sizeof bytes));
@@ -148,7 +107,6 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
                bytes_text((uint64_t)received, received_text, sizeof received_text),
                bytes_text((uint64_t)sent, sent_text, sizeof sent_text));
     if (survey->has_sizes) {
-        const struct ranks_peer *peers = asked->ranks->peers;
         char text[PAIR_KINDS][WORDS_BYTES];
         printf("\n  Messages between rank 0 on %s", escape_shown(peers[0].host));
         printf(" and rank %u on %s\n", survey->other, escape_shown(peers[survey->other].host));
@@ -163,26 +121,49 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
         }
     }
     if (survey->has_pairs) {
-        const struct matrix *matrix = &survey->matrix;
-        struct suspect suspects[SUSPECTS];
-        char rate[WORDS_BYTES], latency[WORDS_BYTES];
-        const int count = matrix_judge(matrix, suspects, SUSPECTS);
+        char rate[WORDS_BYTES], other[WORDS_BYTES];
         printf("\n  All pairs, messages of %s, %s\n",
                bytes_text(asked->settings->pair_bytes, bytes, sizeof bytes),
                survey->is_alone ? "one pair at a time: MB/s" : "disjoint pairs at once: MB/s");
+        for (uint32_t to = 0; matrix->ranks <= SHOWN_RANKS && to < matrix->ranks; to++)
+            printf(to ? " %7u" : "  from\\to %7u", to);
+        for (uint32_t from = 0; matrix->ranks <= SHOWN_RANKS && from < matrix->ranks; from++) {
+            printf("\n  %7u", from);
+            for (uint32_t to = 0; to < matrix->ranks; to++)
+                printf(" %7s",
+                       words_rate(matrix->bytes_per_s[from * matrix->ranks + to] / MB, rate));
+        }
         if (matrix->ranks <= SHOWN_RANKS)
-            print_matrix(matrix);
-        for (int within = 0; within < 2; within++) {
-            const double middle = matrix_median(matrix, matrix->bytes_per_s, within);
-            if (isfinite(middle))
-                printf("  Median   %s MB/s, %s us%s\n", words_rate(middle / MB, rate),
-                       words_rate(1e6 * matrix_median(matrix, matrix->latency_s, within), latency),
+            printf("\n");
+        for (int within = 0; within < 2; within++)
+            if (isfinite(rates[within]))
+                printf("  Median   %s MB/s, %s us%s\n", words_rate(rates[within] / MB, rate),
+                       words_rate(1e6 * latencies[within], other),
                        matrix->nodes == 1 ? ""
                        : within           ? " within nodes"
                                           : " between nodes");
+        for (int i = 0; i < count; i++) {
+            const struct suspect *suspect = &suspects[i];
+            words_rate(suspect->bytes_per_s / MB, rate);
+            words_rate(suspect->typical / MB, other);
+            printf("  %-8s ", suspect->kind == SUSPECT_ASYMMETRY ? "Uneven" : "Slow");
+            if (suspect->kind == SUSPECT_SENDER || suspect->kind == SUSPECT_RECEIVER) {
+                uint32_t rank = 0; /* one of the node */
+                while (matrix->nodes > 1 && matrix->node_of[rank] != suspect->from)
+                    rank++;
+                if (matrix->nodes > 1)
+                    printf("node %s", escape_shown(peers[rank].host));
+                else
+                    printf("rank %u", suspect->from);
+                printf(" %s at most %s MB/s, others %s\n",
+                       suspect->kind == SUSPECT_SENDER ? "sends" : "receives", rate, other);
+                continue;
+            }
+            printf("rank %u on %s", suspect->from, escape_shown(peers[suspect->from].host));
+            printf(" to rank %u on %s: %s MB/s, %s %s\n", suspect->to,
+                   escape_shown(peers[suspect->to].host), rate,
+                   suspect->kind == SUSPECT_LINK ? "others" : "back", other);
         }
-        for (int i = 0; i < count; i++)
-            print_suspect(asked, matrix, &suspects[i]);
         if (count == 0)
             printf("  Slow     no node, link or direction stands out\n");
     }
@@ -207,54 +188,23 @@ void net_report_text(const struct net_asked *asked, const struct fabric_survey *
     }
     if (asked->beside)
         net_beside_text(asked->beside, asked->timeline);
+    return 0;
 }
 
 /* ---- JSON ---- */
 
 /* PREFIX_UNIT and the ends of its interval. */
 static void put_figure(json_t *object, const char *prefix, const char *unit,
-                       const struct stats_summary *figure, double scale)
+                       const struct stats_summary *figure)
 {
     char key[64];
 
     snprintf(key, sizeof key, "%s_%s", prefix, unit);
-    json_put_number(object, key, figure->median * scale);
+    json_put_number(object, key, figure->median);
     snprintf(key, sizeof key, "%s_low_%s", prefix, unit);
-    json_put_number(object, key, figure->low * scale);
+    json_put_number(object, key, figure->low);
     snprintf(key, sizeof key, "%s_high_%s", prefix, unit);
-    json_put_number(object, key, figure->high * scale);
-}
-
-static json_t *json_ranks(const struct net_asked *asked)
-{
-    json_t *list = json_array();
-
-    for (uint32_t i = 0; i < asked->ranks->place.ranks; i++) {
-        json_t *object = json_object();
-        json_put_text(object, "host", asked->ranks->peers[i].host);
-        json_put_count(object, "node", asked->ranks->peers[i].node);
-        json_array_append_new(list, object);
-    }
-    return list;
-}
-
-static json_t *json_messages(const struct fabric_survey *survey)
-{
-    static const char *const names[PAIR_KINDS] = {"latency", "forth", "back", "both"};
-    json_t *object = json_object(), *list = json_array();
-
-    json_put_count(object, "from_rank", 0);
-    json_put_count(object, "to_rank", survey->other);
-    json_object_set_new(object, "sizes", list);
-    for (uint32_t i = 0; i < survey->size_count; i++) {
-        json_t *row = json_object();
-        json_put_count(row, "bytes", survey->sizes[i].bytes);
-        for (int kind = 0; kind < PAIR_KINDS; kind++)
-            put_figure(row, names[kind], kind == PAIR_LATENCY ? "s" : "bytes_per_s",
-                       &survey->sizes[i].pair[kind], 1);
-        json_array_append_new(list, row);
-    }
-    return object;
+    json_put_number(object, key, figure->high);
 }
 
 static json_t *json_rows(const struct matrix *matrix, const double *values)
@@ -270,65 +220,26 @@ static json_t *json_rows(const struct matrix *matrix, const double *values)
     return rows;
 }
 
-static json_t *json_suspects(const struct matrix *matrix)
-{
-    static const char *const kinds[] = {"node_sends", "node_receives", "link", "asymmetry"};
-    const int most = (int)(matrix->ranks * matrix->ranks + 2 * matrix->ranks);
-    struct suspect *suspects = memory_array((size_t)most, sizeof *suspects);
-    const int count = suspects ? matrix_judge(matrix, suspects, most) : 0;
-    json_t *list = json_array();
-
-    for (int i = 0; i < count; i++) {
-        json_t *object = json_object();
-        const bool is_node = suspects[i].kind <= SUSPECT_RECEIVER;
-        json_put_text(object, "kind", kinds[suspects[i].kind]);
-        json_put_count(object, is_node ? matrix->nodes > 1 ? "node" : "rank" : "from_rank",
-                       suspects[i].from);
-        if (!is_node)
-            json_put_count(object, "to_rank", suspects[i].to);
-        json_put_number(object, "bytes_per_s", suspects[i].bytes_per_s);
-        json_put_number(object, "typical_bytes_per_s", suspects[i].typical);
-        json_array_append_new(list, object);
-    }
-    free(suspects);
-    return list;
-}
-
-static json_t *json_pairs(const struct fabric_survey *survey)
-{
-    json_t *object = json_object();
-
-    json_object_set_new(object, "one_at_a_time", json_boolean(survey->is_alone));
-    json_object_set_new(object, "bytes_per_s",
-                        json_rows(&survey->matrix, survey->matrix.bytes_per_s));
-    json_object_set_new(object, "latency_s", json_rows(&survey->matrix, survey->matrix.latency_s));
-    json_object_set_new(object, "suspects", json_suspects(&survey->matrix));
-    return object;
-}
-
-static json_t *json_collectives(const struct fabric_survey *survey)
-{
-    json_t *list = json_array();
-
-    for (int kind = 0; kind < COLLECTIVES; kind++)
-        for (uint32_t i = 0; i < survey->size_count; i++) {
-            const struct survey_collective *row = &survey->collectives[i];
-            json_t *object = json_object();
-            json_put_text(object, "name", collective_name((enum collective)kind));
-            json_put_count(object, "bytes", row->bytes);
-            put_figure(object, "time", "s", &row->seconds[kind], 1);
-            json_put_number(object, "algorithm_bytes_per_s",
-                            (double)row->bytes / row->seconds[kind].median);
-            json_put_number(object, "bus_bytes_per_s", bus_rate(survey, row, kind));
-            json_array_append_new(list, object);
-        }
-    return list;
-}
-
 json_t *net_report_json(const struct net_asked *asked, const struct fabric_survey *survey)
 {
-    json_t *document = json_object();
+    static const char *const pair_names[PAIR_KINDS] = {"latency", "forth", "back", "both"};
+    static const char *const suspect_names[] = {"node_sends", "node_receives", "link", "asymmetry"};
+    const struct survey_settings *settings = asked->settings;
+    const struct matrix *matrix = &survey->matrix;
+    struct suspect *suspects = NULL;
+    json_t *object, *list, *row;
+    int count = 0;
 
+    if (survey->has_pairs) {
+        const size_t most = (size_t)matrix->ranks * matrix->ranks + 2 * (size_t)matrix->ranks;
+        suspects = memory_array(most, sizeof *suspects);
+        count = suspects ? matrix_judge(matrix, suspects, (int)most) : -ENOMEM;
+    }
+    if (count < 0) {
+        free(suspects);
+        return NULL;
+    }
+    json_t *document = json_object();
     json_put_text(document, "schema", "iobench-net");
     json_put_count(document, "schema_version", 1);
     json_put_text(document, "iobench_version", PACKAGE_VERSION);
@@ -337,24 +248,69 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
     json_object_set_new(document, "place", report_machine(&asked->verdict.environment));
     report_verdict(document, &asked->verdict);
     json_put_text(document, "transport", survey->transport);
-    json_put_count(document, "nodes", survey->matrix.nodes);
-    json_object_set_new(document, "ranks", json_ranks(asked));
-    const struct survey_settings *settings = asked->settings;
-    json_t *object = json_object();
+    json_put_count(document, "nodes", matrix->nodes);
+    json_object_set_new(document, "ranks", list = json_array());
+    for (uint32_t i = 0; i < asked->ranks->place.ranks; i++) {
+        json_array_append_new(list, row = json_object());
+        json_put_text(row, "host", asked->ranks->peers[i].host);
+        json_put_count(row, "node", asked->ranks->peers[i].node);
+    }
+    json_object_set_new(document, "settings", object = json_object());
     json_put_text(object, "transport", asked->transport);
     json_put_count(object, "repeats", settings->repeats);
     json_put_number(object, "repeat_s", (double)settings->repeat_ns * 1e-9);
     json_object_set_new(object, "verify", json_boolean(settings->verify));
     json_put_count(object, "pair_bytes", settings->pair_bytes);
     json_put_count(object, "seed", settings->seed);
-    json_object_set_new(document, "settings", object);
     json_put_number(document, "verified_bytes",
-                    asked->settings->verify ? (double)survey->verified_bytes : NAN);
-    json_object_set_new(document, "messages",
-                        survey->has_sizes ? json_messages(survey) : json_null());
-    json_object_set_new(document, "pairs", survey->has_pairs ? json_pairs(survey) : json_null());
-    json_object_set_new(document, "collectives",
-                        survey->has_collectives ? json_collectives(survey) : json_null());
+                    settings->verify ? (double)survey->verified_bytes : NAN);
+    object = survey->has_sizes ? json_object() : json_null();
+    json_object_set_new(document, "messages", object);
+    if (survey->has_sizes) {
+        json_put_count(object, "from_rank", 0);
+        json_put_count(object, "to_rank", survey->other);
+        json_object_set_new(object, "sizes", list = json_array());
+        for (uint32_t i = 0; i < survey->size_count; i++) {
+            json_array_append_new(list, row = json_object());
+            json_put_count(row, "bytes", survey->sizes[i].bytes);
+            for (int kind = 0; kind < PAIR_KINDS; kind++)
+                put_figure(row, pair_names[kind], kind == PAIR_LATENCY ? "s" : "bytes_per_s",
+                           &survey->sizes[i].pair[kind]);
+        }
+    }
+    object = survey->has_pairs ? json_object() : json_null();
+    json_object_set_new(document, "pairs", object);
+    if (survey->has_pairs) {
+        json_object_set_new(object, "one_at_a_time", json_boolean(survey->is_alone));
+        json_object_set_new(object, "bytes_per_s", json_rows(matrix, matrix->bytes_per_s));
+        json_object_set_new(object, "latency_s", json_rows(matrix, matrix->latency_s));
+        json_object_set_new(object, "suspects", list = json_array());
+        for (int i = 0; i < count; i++) {
+            const bool is_node = suspects[i].kind <= SUSPECT_RECEIVER;
+            json_array_append_new(list, row = json_object());
+            json_put_text(row, "kind", suspect_names[suspects[i].kind]);
+            json_put_count(row, is_node ? matrix->nodes > 1 ? "node" : "rank" : "from_rank",
+                           suspects[i].from);
+            if (!is_node)
+                json_put_count(row, "to_rank", suspects[i].to);
+            json_put_number(row, "bytes_per_s", suspects[i].bytes_per_s);
+            json_put_number(row, "typical_bytes_per_s", suspects[i].typical);
+        }
+    }
+    free(suspects);
+    list = survey->has_collectives ? json_array() : json_null();
+    json_object_set_new(document, "collectives", list);
+    for (int kind = 0; survey->has_collectives && kind < COLLECTIVES; kind++)
+        for (uint32_t i = 0; i < survey->size_count; i++) {
+            const struct survey_collective *figures = &survey->collectives[i];
+            json_array_append_new(list, row = json_object());
+            json_put_text(row, "name", collective_name((enum collective)kind));
+            json_put_count(row, "bytes", figures->bytes);
+            put_figure(row, "time", "s", &figures->seconds[kind]);
+            json_put_number(row, "algorithm_bytes_per_s",
+                            (double)figures->bytes / figures->seconds[kind].median);
+            json_put_number(row, "bus_bytes_per_s", bus_rate(survey, figures, kind));
+        }
     json_object_set_new(document, "beside",
                         asked->beside ? net_beside_json(asked->beside, asked->timeline)
                                       : json_null());

@@ -20,7 +20,8 @@ struct net_asked {
     struct timeline *timeline;       /* of the machines meanwhile; NULL: unknown */
 };
 
-void net_report_text(const struct net_asked *asked, const struct fabric_survey *survey);
+/* Returns 0 or, with nothing printed, -ENOMEM with a reason. */
+int net_report_text(const struct net_asked *asked, const struct fabric_survey *survey);
 /* Return the bus bandwidth of all-reduce of the largest message, bytes/s; NAN: not measured. */
 double net_report_all_reduce(const struct fabric_survey *survey);
 /* Return the sealed document; NULL with a reason. */

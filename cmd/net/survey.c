@@ -96,19 +96,6 @@ static int collect_pairs(struct survey_work *work, double *mine)
     return code;
 }
 
-/* ---- sizes ---- */
-
-/* ---- all ---- */
-
-/* The first rank on another node, or the last. */
-static uint32_t find_other(const struct ranks *ranks)
-{
-    for (uint32_t i = 1; i < ranks->place.ranks; i++)
-        if (ranks->peers[i].node != ranks->peers[0].node)
-            return i;
-    return ranks->place.ranks - 1;
-}
-
 /* Collectives move whole 8-byte words for each rank. */
 static uint64_t collective_bytes(uint64_t bytes, uint32_t ranks)
 {
@@ -130,7 +117,10 @@ static int prepare_survey(struct survey_work *work)
         survey->sizes[survey->size_count].bytes = bytes;
         survey->collectives[survey->size_count++].bytes = collective_bytes(bytes, ranks);
     }
-    survey->other = find_other(work->ranks);
+    /* The first rank on another node, or the last. */
+    for (survey->other = 1; survey->other + 1 < ranks; survey->other++)
+        if (work->ranks->peers[survey->other].node != work->ranks->peers[0].node)
+            break;
     survey->is_alone = settings->pairs == SURVEY_PAIRS_ALONE ||
                        (settings->pairs == SURVEY_PAIRS_AUTO && ranks <= SURVEY_ALONE_RANKS);
     survey->nodes = memory_array(ranks, sizeof *survey->nodes);
@@ -217,19 +207,11 @@ static int measure_everything(struct survey_work *work)
     return code;
 }
 
-static uint64_t largest(const struct survey_settings *settings, uint32_t ranks)
-{
-    const uint64_t pairs = settings->pairs == SURVEY_PAIRS_NONE ? 0 : settings->pair_bytes;
-    const uint64_t sizes = collective_bytes(settings->to_bytes, ranks);
-
-    return pairs > sizes ? pairs : sizes > settings->to_bytes ? sizes : settings->to_bytes;
-}
-
 int survey_run(const struct survey_settings *settings, struct transport *transport,
                struct ranks *ranks, struct fabric_survey *survey)
 {
-    struct transport_config config = {
-        .ranks = ranks, .bytes = measure_arena_bytes(largest(settings, ranks->place.ranks))};
+    uint64_t most = collective_bytes(settings->to_bytes, ranks->place.ranks);
+    struct transport_config config = {.ranks = ranks};
     struct survey_work work = {.settings = settings,
                                .ranks = ranks,
                                .survey = survey,
@@ -239,10 +221,14 @@ int survey_run(const struct survey_settings *settings, struct transport *transpo
                                            .damage = settings->damage}};
 
     *survey = (struct fabric_survey){0};
+    most = most < settings->to_bytes ? settings->to_bytes : most;
+    if (settings->pairs != SURVEY_PAIRS_NONE && settings->pair_bytes > most)
+        most = settings->pair_bytes;
+    config.bytes = measure_arena_bytes(most);
     config.arena = memory_pages(config.bytes);
-    int code = config.arena
-                   ? measure_open(&work.measure, transport, config.bytes, settings->repeats)
-                   : -ENOMEM;
+    int code = config.arena ? measure_open(&work.measure, transport, config.bytes,
+                                           (uint32_t)settings->repeats)
+                            : -ENOMEM;
     if (code == 0)
         code = prepare_survey(&work);
     code = ranks_meet(ranks, code, NULL);

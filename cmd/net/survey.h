@@ -21,11 +21,10 @@ enum { SURVEY_ALONE_RANKS = 8, SURVEY_SIZES = 64 };
 struct survey_settings {
     uint64_t from_bytes, to_bytes, factor;
     uint64_t pair_bytes; /* of messages between all pairs */
-    enum survey_pairs pairs;
+    int pairs;           /* enum survey_pairs */
     bool has_sizes, has_collectives;
     bool verify;
-    uint32_t repeats;
-    uint64_t repeat_ns;
+    uint64_t repeats, repeat_ns;
     uint64_t damage; /* struct measure */
     uint64_t seed;
     /* On rank 0, from the first step on; may be NULL. */
@@ -44,8 +43,7 @@ struct survey_collective {
 };
 
 struct fabric_survey {
-    uint32_t
-        other; /* the rank that rank 0 exchanges messages with: on another node if there is one */
+    uint32_t other; /* what rank 0 exchanges messages with: on another node if there is one */
     uint32_t size_count;
     struct survey_size sizes[SURVEY_SIZES];
     struct survey_collective collectives[SURVEY_SIZES];
