@@ -11,6 +11,7 @@
 #include "pipeline/evidence/validity.h"
 #include "pipeline/result/gather.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ static int check_space(const struct checkpoint_shared *shared)
     size_t old_count = 0, old_removed = 0;
     int code = store_free_bytes(job->path, &available);
 
+    assert(job->writes > 0 && most > 0);
     if (code == 0 && shared->store.folder.fd >= 0)
         code = snapshot_sizes(&shared->store, &old, &old_count);
     if (code) {

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -39,26 +40,6 @@ static uint64_t layer_parameters(const struct model_size *size)
            2 * hidden;
 }
 
-/* "1.3b" */
-static int parse_parameters(const char *text, uint64_t *parameters)
-{
-    static const char units[] = "kmbt";
-    char *end;
-    double value = strtod(text, &end);
-    const char *unit = *end ? strchr(units, tolower((unsigned char)*end)) : NULL;
-
-    if (unit) {
-        value *= pow(1000, (double)(unit - units + 1));
-        end++;
-    }
-    if (end == text || *end || !(value >= 1) || value > 1e15)
-        return fail(EINVAL,
-                    "--model: params=%s is not a number of parameters (examples: 1.3b, 700m)",
-                    text);
-    *parameters = (uint64_t)value;
-    return 0;
-}
-
 int model_choose(const char *text, struct model_choice *choice)
 {
     *choice = (struct model_choice){0};
@@ -82,7 +63,21 @@ int model_choose(const char *text, struct model_choice *choice)
             return fail(EINVAL, "--model: the name of '%s' may have letters, digits, - _ and .",
                         text);
     snprintf(choice->name, sizeof choice->name, "%.*s", (int)(comma - text), text);
-    return parse_parameters(comma + sizeof key - 1, &choice->parameters);
+    static const char units[] = "kmbt"; /* "1.3b" */
+    const char *number = comma + sizeof key - 1;
+    char *end;
+    double value = strtod(number, &end);
+    const char *unit = *end ? strchr(units, tolower((unsigned char)*end)) : NULL;
+    if (unit) {
+        value *= pow(1000, (double)(unit - units + 1));
+        end++;
+    }
+    if (end == number || *end || !(value >= 1) || value > 1e15)
+        return fail(EINVAL,
+                    "--model: params=%s is not a number of parameters (examples: 1.3b, 700m)",
+                    number);
+    choice->parameters = (uint64_t)value;
+    return 0;
 }
 
 /* ---- the files ---- */
@@ -103,6 +98,7 @@ static int add_rank(struct model_files *files, const struct model_choice *model,
     const uint64_t share = (model->parameters + files->ranks - 1) / files->ranks;
     int code = 0;
 
+    assert(rank < files->ranks && (files->zero == 3 || model->size));
     if (files->zero == 3)
         code = add_file(files, rank, WEIGHT_BYTES * share, "weights", rank);
     else if (rank < files->tensor * files->pipeline) {

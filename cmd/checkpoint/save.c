@@ -35,6 +35,7 @@ uint32_t content_stamp(void *chunk, size_t bytes, uint64_t key, uint32_t file, u
     uint8_t *at = chunk;
     uint32_t crc = 0;
 
+    assert(bytes % BLOCK_BYTES == 0);
     for (size_t i = 0; i < bytes; i += BLOCK_BYTES) {
         uint64_t stamp = random_hash(key, file, offset + i);
         memcpy(at + i, &stamp, sizeof stamp);
@@ -93,6 +94,7 @@ void rank_buffers_destroy(struct rank_buffers *buffers)
 
 struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t number)
 {
+    assert(number < buffers->ranks);
     return buffers->all + number * buffers->depth;
 }
 

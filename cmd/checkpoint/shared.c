@@ -15,6 +15,7 @@
 
 uint32_t shared_first_rank(const struct checkpoint_shared *shared, uint32_t ranks, uint32_t process)
 {
+    assert(process <= shared->ranks->place.ranks);
     return (uint32_t)((uint64_t)ranks * process / shared->ranks->place.ranks);
 }
 

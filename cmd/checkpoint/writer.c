@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,7 @@ void writer_write(struct writer *writer, uint32_t index, int fd, uint32_t bytes,
 {
     struct writer_request *request = &writer->requests[index];
 
+    assert(index < writer->config.depth && writer->in_flight < writer->config.depth);
     *request = (struct writer_request){
         .fd = fd, .index = index, .bytes = bytes, .offset = offset, .submit_ns = clock_now_ns()};
     writer->in_flight++;
@@ -96,6 +98,7 @@ int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path)
         return found;
     if (found) {
         struct writer_request *request = &writer->requests[done.index];
+        assert(done.index < writer->config.depth && writer->in_flight > 0);
         int result = done.result;
         if (result == -EAGAIN || result == -EINTR)
             result = 0;
@@ -160,6 +163,7 @@ static void pwrite_submit(void *state, const struct writer_request *request)
     ssize_t count = pwrite(request->fd, from + request->from, request->bytes - request->from,
                            (off_t)(request->offset + request->from));
 
+    assert(writer->count < writer->config->depth);
     writer->done[(writer->first + writer->count++) % writer->config->depth] =
         (struct writer_completion){request->index, count < 0 ? -errno : (int)count, clock_now_ns()};
 }

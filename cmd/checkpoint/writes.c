@@ -10,6 +10,7 @@
 #include "base/stop.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,13 +110,15 @@ static int prune(void *context)
     return snapshot_prune(&writing->shared->store, writing->shared->job->keep);
 }
 
-/* Complete the pending checkpoint. code: what its saving returned. */
+/* Complete the pending checkpoint; training waits for it. code: what its saving returned. */
 static int finish_checkpoint(struct write_phase *writing, int code)
 {
     struct checkpoint_shared *shared = writing->shared;
     struct checkpoint_row *row = writing->row;
+    const uint64_t from_ns = clock_now_ns();
     struct storage_bytes after;
 
+    assert(writing->is_pending && row);
     code = ranks_meet(shared->ranks, join_saving(writing, code), NULL);
     if (code == 0)
         code = gather_checksums(writing);
@@ -136,7 +139,9 @@ static int finish_checkpoint(struct write_phase *writing, int code)
     }
     if (code == 0 && shared->ranks->place.rank == 0)
         code = ranks_do(shared->ranks, "removing a checkpoint", prune, writing);
-    return ranks_meet(shared->ranks, code, NULL);
+    code = ranks_meet(shared->ranks, code, NULL);
+    row->stall_ns += clock_now_ns() - from_ns;
+    return code;
 }
 
 /* ---- training ---- */
@@ -147,7 +152,6 @@ static int train(struct write_phase *writing, bool only_pending)
 {
     struct checkpoint_shared *shared = writing->shared;
     const uint64_t steps = shared->job->step_ns ? shared->job->interval : 0;
-    bool done;
     int code = 0;
 
     for (uint64_t i = 0; i < steps && code == 0 && (writing->is_pending || !only_pending); i++) {
@@ -159,10 +163,10 @@ static int train(struct write_phase *writing, bool only_pending)
         code = ranks_meet(shared->ranks, stop_check(), NULL);
         if (code || !writing->is_pending)
             continue;
-        /* Collective: return in `done` whether all ranks have written the pending checkpoint. */
-        struct ranks *ranks = writing->shared->ranks;
+        /* Have all ranks written the pending checkpoint? */
+        struct ranks *ranks = shared->ranks;
         uint8_t mine = flag_get(&writing->done);
-        done = mine;
+        bool done = mine;
         if (ranks->place.ranks > 1) {
             uint8_t *all = memory_array(ranks->place.ranks, 1);
             code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
@@ -171,17 +175,10 @@ static int train(struct write_phase *writing, bool only_pending)
             done = code == 0 && !memchr(all, 0, ranks->place.ranks);
             free(all);
         }
-        const uint64_t from_ns = clock_now_ns();
         if (code == 0 && done)
             code = finish_checkpoint(writing, 0);
-        writing->row->stall_ns += clock_now_ns() - from_ns;
     }
-    if (code == 0 && writing->is_pending) {
-        const uint64_t from_ns = clock_now_ns();
-        code = finish_checkpoint(writing, 0);
-        writing->row->stall_ns += clock_now_ns() - from_ns;
-    }
-    return code;
+    return code == 0 && writing->is_pending ? finish_checkpoint(writing, 0) : code;
 }
 
 /* Number, create and start a checkpoint. */
@@ -240,10 +237,10 @@ int writes_run(struct checkpoint_shared *shared)
             const uint64_t from_ns = clock_now_ns();
             if (code == 0)
                 code = begin_checkpoint(&writing);
-            if (writing.is_pending && (code || !job->is_async))
-                code = finish_checkpoint(&writing, code);
             if (writing.row)
                 writing.row->stall_ns += clock_now_ns() - from_ns;
+            if (writing.is_pending && (code || !job->is_async))
+                code = finish_checkpoint(&writing, code);
         }
         if (code == 0)
             code = train(&writing, true);

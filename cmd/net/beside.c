@@ -122,17 +122,25 @@ void net_beside_end(struct net_beside *beside, int code)
 struct stage_work {
     struct net_beside *beside;
     struct ranks *ranks;
-    uint32_t rank, rank_count;
+    enum { PREPARE, MAKE_COLD, AWAIT } wanted; /* of the members */
+    enum net_stage stage;
     unsigned bits;
     uint64_t end_ns; /* of exchanging alone */
     bool is_last;
 };
 
-/* A member's own words rather than that it ended. */
-static int explain(struct net_beside *beside, int code)
+/* What may block, in a member's own words if it fails rather than that it ended. */
+static int ask_members(void *context)
 {
-    for (uint32_t i = 0; code && code != -EINTR && i < beside->members.started; i++) {
-        char *line = members_reason(&beside->members.list[i]);
+    const struct stage_work *work = context;
+    const struct ranks_place *place = &work->ranks->place;
+    struct members *members = &work->beside->members;
+    int code = work->wanted == PREPARE     ? members_prepare(members, place->rank, place->ranks)
+               : work->wanted == MAKE_COLD ? members_ready(members, work->bits)
+                                           : members_await(members, work->bits, work->is_last);
+
+    for (uint32_t i = 0; code && code != -EINTR && i < members->started; i++) {
+        char *line = members_reason(&members->list[i]);
         if (line)
             code = fail(-code, "%s", line);
         free(line);
@@ -140,40 +148,13 @@ static int explain(struct net_beside *beside, int code)
     return code;
 }
 
-static int prepare_stage(void *context)
-{
-    struct stage_work *work = context;
-
-    return explain(work->beside,
-                   members_prepare(&work->beside->members, work->rank, work->rank_count));
-}
-
-static int make_cold(void *context)
-{
-    struct stage_work *work = context;
-
-    return explain(work->beside, members_ready(&work->beside->members, work->bits));
-}
-
-static int await(void *context)
-{
-    struct stage_work *work = context;
-
-    return explain(work->beside, members_await(&work->beside->members, work->bits, work->is_last));
-}
-
-static bool has_passed(void *context)
+static bool has_ended(void *context)
 {
     const struct stage_work *work = context;
 
-    return clock_now_ns() >= work->end_ns || flag_get(&stop_asked);
-}
-
-static bool have_read(void *context)
-{
-    struct stage_work *work = context;
-
-    return members_have_ended(&work->beside->members, work->bits) || flag_get(&stop_asked);
+    return flag_get(&stop_asked) || (work->stage == NET_STAGE_EXCHANGE
+                                         ? clock_now_ns() >= work->end_ns
+                                         : members_have_ended(&work->beside->members, work->bits));
 }
 
 static int run_stage(struct stage_work *work, enum net_stage stage, struct net_round *round,
@@ -183,26 +164,27 @@ static int run_stage(struct stage_work *work, enum net_stage stage, struct net_r
     struct guard_moment start;
     int code = 0;
 
+    work->stage = stage;
     work->bits = stage == NET_STAGE_READS ? ALONE : BESIDE;
+    work->wanted = MAKE_COLD;
     if (reads)
-        code = ranks_meet(work->ranks, ranks_do(work->ranks, "drop caches", make_cold, work), NULL);
+        code =
+            ranks_meet(work->ranks, ranks_do(work->ranks, "drop caches", ask_members, work), NULL);
     if (code)
         return code;
     recorder_sample(recorder);
     const uint64_t start_ns = clock_now_ns();
-    guard_begin(
-        &start); /* while others read, too: what befell the machine is not in their figures */
+    guard_begin(&start); /* while others read, too: what befell the machine is not in theirs */
     if (reads)
         code = members_go(&work->beside->members, work->bits);
     code = ranks_meet(work->ranks, code, NULL);
     if (code == 0 && stage != NET_STAGE_READS) {
-        struct rhythm *rhythm = &work->beside->rhythm;
         work->end_ns = clock_now_ns() + work->beside->settings.exchange_ns;
-        code = rhythm_run(rhythm, stage == NET_STAGE_EXCHANGE ? has_passed : have_read, work,
-                          &round->exchange[stage]);
+        code = rhythm_run(&work->beside->rhythm, has_ended, work, &round->exchange[stage]);
     }
+    work->wanted = AWAIT;
     if (code == 0 && reads)
-        code = ranks_do(work->ranks, "read", await, work);
+        code = ranks_do(work->ranks, "read", ask_members, work);
     guard_end(&start, &work->beside->guard);
     if (code == 0)
         code = stop_check();
@@ -264,10 +246,7 @@ uint64_t net_beside_verified(const struct net_beside *beside)
 int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ranks,
                    struct recorder *recorder)
 {
-    struct stage_work work = {.beside = beside,
-                              .ranks = ranks,
-                              .rank = ranks->place.rank,
-                              .rank_count = ranks->place.ranks};
+    struct stage_work work = {.beside = beside, .ranks = ranks, .wanted = PREPARE};
     struct transport transport = {0};
     struct transport_config config = {.ranks = ranks};
     int code = arguments_check_data("data", beside->job.read.data);
@@ -282,19 +261,16 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
         code = config.arena ? transport_choose(&transport, name) : -ENOMEM;
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
-        code = ranks_meet(ranks, ranks_do(ranks, "index", prepare_stage, &work), NULL);
+        code = ranks_meet(ranks, ranks_do(ranks, "index", ask_members, &work), NULL);
     if (code == 0)
         code = transport_open(&transport, &config);
-    if (code == 0) {
-        const struct net_beside_settings *settings = &work.beside->settings;
+    for (uint64_t round = 0; round < beside->settings.rounds && code == 0; round++) {
         uint32_t order[NET_STAGES];
-        for (uint64_t round = 0; round < settings->rounds && code == 0; round++) {
-            random_order(settings->seed, round, order, NET_STAGES);
-            work.is_last = round + 1 == settings->rounds;
-            for (uint32_t i = 0; i < NET_STAGES && code == 0; i++)
-                code = run_stage(&work, (enum net_stage)order[i], &work.beside->rounds[round],
-                                 recorder, round);
-        }
+        random_order(beside->settings.seed, round, order, NET_STAGES);
+        work.is_last = round + 1 == beside->settings.rounds;
+        for (uint32_t i = 0; i < NET_STAGES && code == 0; i++)
+            code =
+                run_stage(&work, (enum net_stage)order[i], &beside->rounds[round], recorder, round);
     }
     transport_close(&transport, code != 0);
     free(config.arena);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/stats.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ static struct usual usual_of(double *values, size_t count)
 /* What counts as a node. */
 static uint32_t node_of(const struct matrix *matrix, uint32_t rank)
 {
+    assert(rank < matrix->ranks);
     return matrix->nodes > 1 ? matrix->node_of[rank] : rank;
 }
 

@@ -54,6 +54,7 @@ static int check(struct measure *measure, const struct pattern *pattern, bool is
                  uint64_t sent_at, uint64_t at, uint64_t bytes)
 {
     unsigned char *data = arena_of(measure) + measure->half_bytes + at;
+    assert(at + bytes <= measure->half_bytes);
     const int code = transport_get(measure->transport, measure->half_bytes + at, bytes);
 
     if (++measure->verified == measure->damage)
@@ -81,6 +82,7 @@ static struct transport_message message_of(const struct measure *measure,
 {
     const uint64_t at = number * turn->spacing;
 
+    assert(at + turn->bytes <= measure->half_bytes - END_BYTES);
     return (struct transport_message){
         .peer = turn->peer, .from = at, .to = measure->half_bytes + at, .bytes = turn->bytes};
 }

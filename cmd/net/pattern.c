@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/random.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -67,6 +68,7 @@ void pattern_fill_floats(const struct pattern *pattern, unsigned char *data, uin
 {
     const float share = share_of(pattern->rank);
 
+    assert(bytes % sizeof share == 0);
     for (uint64_t i = 0; i < bytes / sizeof share; i++)
         memcpy(data + i * sizeof share, &(float){value_at(pattern->turn, i) + share}, sizeof share);
 }

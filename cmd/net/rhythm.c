@@ -19,6 +19,7 @@ int rhythm_add(struct rhythm *rhythm, uint64_t bytes, uint32_t ranks)
     const uint64_t unit = sizeof(float) * (uint64_t)ranks;
     const uint64_t whole = bytes < unit ? unit : bytes / unit * unit;
 
+    assert(ranks > 0);
     if (rhythm->count == RHYTHM_BUCKETS)
         return fail(EINVAL, "more than %d buckets of gradients", RHYTHM_BUCKETS);
     rhythm->buckets[rhythm->count++] = whole;

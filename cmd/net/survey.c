@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/stop.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ uint32_t survey_partner(uint32_t ranks, uint32_t round, uint32_t rank)
     const uint64_t idle = (uint64_t)round * ((circle + 1) / 2) % circle;
     uint32_t partner;
 
+    assert(rank < ranks && round < circle);
     if (rank == circle)
         partner = (uint32_t)idle;
     else
@@ -102,47 +104,6 @@ static uint64_t collective_bytes(uint64_t bytes, uint32_t ranks)
     const uint64_t unit = 8 * (uint64_t)ranks;
 
     return bytes < unit ? unit : bytes / unit * unit;
-}
-
-static int prepare_survey(struct survey_work *work)
-{
-    const struct survey_settings *settings = work->settings;
-    struct fabric_survey *survey = work->survey;
-    const uint32_t ranks = work->ranks->place.ranks;
-    const size_t links = (size_t)ranks * ranks;
-
-    for (uint64_t bytes = settings->from_bytes;
-         bytes <= settings->to_bytes && survey->size_count < SURVEY_SIZES;
-         bytes *= settings->factor) {
-        survey->sizes[survey->size_count].bytes = bytes;
-        survey->collectives[survey->size_count++].bytes = collective_bytes(bytes, ranks);
-    }
-    /* The first rank on another node, or the last. */
-    for (survey->other = 1; survey->other + 1 < ranks; survey->other++)
-        if (work->ranks->peers[survey->other].node != work->ranks->peers[0].node)
-            break;
-    survey->is_alone = settings->pairs == SURVEY_PAIRS_ALONE ||
-                       (settings->pairs == SURVEY_PAIRS_AUTO && ranks <= SURVEY_ALONE_RANKS);
-    survey->nodes = memory_array(ranks, sizeof *survey->nodes);
-    survey->matrix = (struct matrix){
-        .ranks = ranks,
-        .nodes = work->ranks->place.nodes,
-        .node_of = survey->nodes,
-        .bytes_per_s = memory_array(links, sizeof(double)),
-        .latency_s = memory_array(links, sizeof(double)),
-    };
-    if (!survey->nodes || !survey->matrix.bytes_per_s || !survey->matrix.latency_s)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < ranks; i++)
-        survey->nodes[i] = work->ranks->peers[i].node;
-    for (size_t i = 0; i < links; i++)
-        survey->matrix.bytes_per_s[i] = survey->matrix.latency_s[i] = NAN;
-    work->total = (settings->has_sizes ? survey->size_count : 0) +
-                  (settings->has_collectives ? survey->size_count * COLLECTIVES : 0) +
-                  (settings->pairs == SURVEY_PAIRS_NONE ? 0
-                   : survey->is_alone                   ? ranks * (ranks - 1) / 2
-                                                        : survey_rounds(ranks));
-    return 0;
 }
 
 static int measure_everything(struct survey_work *work)
@@ -210,7 +171,9 @@ static int measure_everything(struct survey_work *work)
 int survey_run(const struct survey_settings *settings, struct transport *transport,
                struct ranks *ranks, struct fabric_survey *survey)
 {
-    uint64_t most = collective_bytes(settings->to_bytes, ranks->place.ranks);
+    const uint32_t count = ranks->place.ranks;
+    const size_t links = (size_t)count * count;
+    uint64_t most = collective_bytes(settings->to_bytes, count);
     struct transport_config config = {.ranks = ranks};
     struct survey_work work = {.settings = settings,
                                .ranks = ranks,
@@ -226,11 +189,41 @@ int survey_run(const struct survey_settings *settings, struct transport *transpo
         most = settings->pair_bytes;
     config.bytes = measure_arena_bytes(most);
     config.arena = memory_pages(config.bytes);
-    int code = config.arena ? measure_open(&work.measure, transport, config.bytes,
+    for (uint64_t bytes = settings->from_bytes;
+         bytes <= settings->to_bytes && survey->size_count < SURVEY_SIZES;
+         bytes *= settings->factor) {
+        survey->sizes[survey->size_count].bytes = bytes;
+        survey->collectives[survey->size_count++].bytes = collective_bytes(bytes, count);
+    }
+    /* The first rank on another node, or the last. */
+    for (survey->other = 1; survey->other + 1 < count; survey->other++)
+        if (ranks->peers[survey->other].node != ranks->peers[0].node)
+            break;
+    survey->is_alone = settings->pairs == SURVEY_PAIRS_ALONE ||
+                       (settings->pairs == SURVEY_PAIRS_AUTO && count <= SURVEY_ALONE_RANKS);
+    survey->nodes = memory_array(count, sizeof *survey->nodes);
+    survey->matrix = (struct matrix){
+        .ranks = count,
+        .nodes = ranks->place.nodes,
+        .node_of = survey->nodes,
+        .bytes_per_s = memory_array(links, sizeof(double)),
+        .latency_s = memory_array(links, sizeof(double)),
+    };
+    int code =
+        survey->nodes && survey->matrix.bytes_per_s && survey->matrix.latency_s ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && code == 0; i++)
+        survey->nodes[i] = ranks->peers[i].node;
+    for (size_t i = 0; i < links && code == 0; i++)
+        survey->matrix.bytes_per_s[i] = survey->matrix.latency_s[i] = NAN;
+    work.total = (settings->has_sizes ? survey->size_count : 0) +
+                 (settings->has_collectives ? survey->size_count * COLLECTIVES : 0) +
+                 (settings->pairs == SURVEY_PAIRS_NONE ? 0
+                  : survey->is_alone                   ? count * (count - 1) / 2
+                                                       : survey_rounds(count));
+    if (code == 0)
+        code = config.arena ? measure_open(&work.measure, transport, config.bytes,
                                            (uint32_t)settings->repeats)
                             : -ENOMEM;
-    if (code == 0)
-        code = prepare_survey(&work);
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
         code = transport_open(transport, &config);

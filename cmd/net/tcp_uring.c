@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <liburing.h>
 #include <stdlib.h>
@@ -60,6 +61,7 @@ static int uring_start(void *state, struct tcp_flow *flow)
 {
     struct tcp_uring_state *uring = state;
     const struct tcp_segment *segment = &flow->segments[flow->first];
+    assert(flow->count > 0);
     const uint64_t most = 1 << 30;
     const uint64_t bytes = segment->bytes < most ? segment->bytes : most;
     struct io_uring_sqe *entry = io_uring_get_sqe(&uring->ring);
@@ -85,6 +87,7 @@ static int complete(struct tcp_uring_state *uring, struct tcp_flow *flow, int re
                     uint32_t flags)
 {
     if (flags & flag_notice) {
+        assert(flow->notices > 0);
         flow->notices--;
         flow->is_copied |= ((uint32_t)result & was_copied) != 0;
         uring->has_saved |= !flow->is_copied;

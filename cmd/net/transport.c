@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -32,6 +33,7 @@ int transport_choose(struct transport *transport, const char *text)
 
 int transport_open(struct transport *transport, const struct transport_config *config)
 {
+    assert(!transport->state);
     transport->config = *config;
     transport->state = memory_zeroed(transport->ops->plugin.state_size + 1);
     int code = ranks_meet(config->ranks, transport->state ? 0 : -ENOMEM, NULL);
@@ -84,6 +86,7 @@ bool transport_allows_collectives(const struct transport *transport)
 int transport_start_collective(struct transport *transport, enum collective kind, uint64_t out,
                                uint64_t in, uint64_t bytes)
 {
+    assert(bytes % transport->config.ranks->place.ranks == 0);
     return transport->ops->collective(transport->state, kind, out, in, bytes);
 }
 
@@ -120,6 +123,7 @@ int transport_wait(struct transport *transport)
 
 int transport_make_room(struct transport *transport, uint32_t window)
 {
+    assert(window > 0 && window <= TRANSPORT_DEPTH);
     return transport->ops->pending(transport->state) < window ? 0
                                                               : wait_until(transport, window / 2);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/net/cuda/arena.h"
 
+#include <assert.h>
 #include <errno.h>
 
 const char *iobench_module_release(void);
@@ -30,9 +31,11 @@ void gpu_arena_close(struct gpu_arena *arena, bool failed)
     runtime_close(&arena->runtime);
 }
 
-int gpu_arena_copy(struct gpu_arena *arena, bool back, uint64_t at, uint64_t bytes)
+int gpu_arena_copy(void *state, bool back, uint64_t at, uint64_t bytes)
 {
+    struct gpu_arena *arena = state;
     unsigned char *host = arena->config.arena + at, *device = arena->memory + at;
+    assert(!arena->is_busy && at + bytes <= arena->config.bytes);
     const int code =
         runtime_copy(back ? host : device, back ? device : host, bytes, arena->runtime.stream);
 

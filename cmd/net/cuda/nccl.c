@@ -165,11 +165,6 @@ static int transport_nccl_collective(void *state, enum collective kind, uint64_t
     return code ? code : gpu_arena_start(&nccl->arena);
 }
 
-static int transport_nccl_copy(void *state, bool back, uint64_t at, uint64_t bytes)
-{
-    return gpu_arena_copy(&((struct transport_nccl_state *)state)->arena, back, at, bytes);
-}
-
 static int transport_nccl_test(void *state, bool *done)
 {
     struct transport_nccl_state *nccl = state;
@@ -195,6 +190,6 @@ const struct transport_ops iobench_transport_nccl = {
     .describe = transport_nccl_describe,
     .start = transport_nccl_start,
     .collective = transport_nccl_collective,
-    .copy = transport_nccl_copy,
+    .copy = gpu_arena_copy,
     .test = transport_nccl_test,
 };

@@ -154,11 +154,6 @@ static int transport_p2p_test(void *state, bool *done)
     return code;
 }
 
-static int transport_p2p_copy(void *state, bool back, uint64_t at, uint64_t bytes)
-{
-    return gpu_arena_copy(&((struct transport_p2p_state *)state)->arena, back, at, bytes);
-}
-
 const struct transport_ops iobench_transport_p2p = {
     .plugin = {.name = "p2p",
                .settings_size = sizeof(struct net_gpu_settings),
@@ -168,6 +163,6 @@ const struct transport_ops iobench_transport_p2p = {
     .close = transport_p2p_close,
     .describe = transport_p2p_describe,
     .start = transport_p2p_start,
-    .copy = transport_p2p_copy,
+    .copy = gpu_arena_copy,
     .test = transport_p2p_test,
 };

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "ranks/mpi/mpi.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -132,6 +133,7 @@ static int transport_mpi_test(void *state, bool *done)
     struct transport_mpi_state *mpi = state;
     int is_done = 1, code = 0;
 
+    assert(mpi->first <= mpi->count && mpi->count <= REQUESTS);
     while (mpi->first < mpi->count && code == 0 && is_done) {
         code = check_mpi(MPI_Test(&mpi->requests[mpi->first], &is_done, MPI_STATUS_IGNORE),
                          "transfer");

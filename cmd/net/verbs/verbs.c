@@ -92,6 +92,11 @@ struct verbs_state {
     enum ibv_mtu mtu;
 };
 
+static uint32_t ranks_of(const struct verbs_state *verbs)
+{
+    return verbs->config.ranks->place.ranks;
+}
+
 static bool is_ethernet(const struct verbs_device *device)
 {
     return device->port.link_layer == IBV_LINK_LAYER_ETHERNET;
@@ -167,6 +172,7 @@ static int post_receive(struct verbs_state *verbs, uint32_t peer, uint32_t pair,
 
 static unsigned char *slot_of(const struct verbs_state *verbs, uint32_t peer, uint32_t number)
 {
+    assert(number < VERBS_SLOTS);
     return verbs->slots + ((size_t)peer * VERBS_SLOTS + number) * VERBS_SMALL_BYTES;
 }
 
@@ -288,6 +294,7 @@ static int begin_active(struct verbs_state *verbs, const struct transport_messag
 {
     struct verbs_peer *peer = &verbs->peers[message->peer];
 
+    assert(verbs->part_bytes > 0);
     if (peer->transfer_count == TRANSPORT_DEPTH)
         return fail(EBUSY, "transport verbs: too many messages in flight");
     peer->transfers[(peer->transfer_first + peer->transfer_count++) % TRANSPORT_DEPTH] =
@@ -394,6 +401,7 @@ static int complete(struct verbs_state *verbs, const struct ibv_wc *done)
     const uint32_t number = (uint32_t)(done->wr_id >> 24);
     struct verbs_peer *peer = &verbs->peers[number];
 
+    assert(number < ranks_of(verbs));
     if (done->status != IBV_WC_SUCCESS)
         return fail(EIO, "transport verbs: rank %u on %s: %s", number,
                     verbs->config.ranks->peers[number].host, ibv_wc_status_str(done->status));
@@ -459,11 +467,6 @@ struct verbs_card {
     uint8_t link_layer, mtu, reads;
     uint8_t gid[16];
 };
-
-static uint32_t ranks_of(const struct verbs_state *verbs)
-{
-    return verbs->config.ranks->place.ranks;
-}
 
 /* With each rank. */
 static uint32_t pairs_of(const struct verbs_state *verbs)
