@@ -21,6 +21,8 @@
 #include "cmd/commands.h"
 #include "cmd/families.h"
 #include "cmd/net/collective.h"
+#include "report/report.h"
+#include "report/summary.h"
 #include "trainer/graph.h"
 
 #include <errno.h>
@@ -680,6 +682,179 @@ static void all_of_a_ramp(void **unused)
     option_release(job_options, &settings.job);
 }
 
+/* ---- run ---- */
+
+enum { RUNS_MADE = 3, RANKS_MADE = 3 };
+static struct result_run made_runs[RUNS_MADE];
+static struct result_epoch made_epochs[RUNS_MADE][2];
+static struct result_rank made_ranks[RUNS_MADE][RANKS_MADE];
+static struct result_node made_nodes[RUNS_MADE][2];
+
+/* Give each figure of an epoch that has a row a value of its own. */
+static void number_epoch(struct result_epoch *epoch, uint64_t number, uint64_t salt)
+{
+    *epoch = (struct result_epoch){.device = {.known = true, .method = "/proc/self/io read_bytes"}};
+    for (size_t i = 0; i < figures_of_epoch_count; i++) {
+        const struct figure *row = &figures_of_epoch[i];
+        void *at = (char *)epoch + row->offset;
+        if (row->type == FIGURE_COUNT)
+            *(uint64_t *)at = 100000 + 1100 * i + 10 * salt;
+        else if (row->type == FIGURE_TIME)
+            *(uint64_t *)at = MS(20 + i) + MS(10) * salt;
+        else if (row->type == FIGURE_REAL)
+            *(double *)at = 0.25 * (double)i + (double)salt;
+    }
+    epoch->epoch = number;
+    epoch->samples = 4000 + 10 * salt;
+    epoch->skipped = salt == 26 ? 3 : 0;
+    epoch->batches = 63;
+    epoch->wall_ns = MS(2000 + 30 * salt);
+    epoch->compute_ns = MS(1500);
+    epoch->requests = 210 + salt;
+    epoch->record_bytes = 400000000 + 1000 * salt;
+    epoch->request_bytes = 410000000 + 1000 * salt;
+    epoch->device.bytes = 405000000 + 1000 * salt;
+    epoch->merged = 0;
+    epoch->digest_sum = 7, epoch->digest_xor = 9;
+}
+
+static void make_result(struct result *result, uint32_t ranks, enum result_cache state)
+{
+    for (uint64_t i = 0; i < RUNS_MADE; i++) {
+        struct result_run *run = &made_runs[i];
+        *run = (struct result_run){.number = i,
+                                   .turn = 2 * i,
+                                   .epoch_count = 2,
+                                   .epochs_run = 2,
+                                   .row_epochs = 1,
+                                   .epochs = made_epochs[i],
+                                   .valid = true,
+                                   .memory_peak_bytes = (20 + i) * MIB,
+                                   .read_errors = i == 2,
+                                   .short_reads = 2 * (i == 2),
+                                   .cold = {.state = state,
+                                            .residue_percent = 0.25 * (double)i,
+                                            .total_bytes = 900 * MIB,
+                                            .read_bytes = 400 * MIB,
+                                            .resident_bytes = i * MIB,
+                                            .drop_ns = MS(31 + i),
+                                            .method = "drop_caches"},
+                                   .rank_count = ranks > 1 ? ranks : 0,
+                                   .node_count = ranks > 1 ? 2 : 0,
+                                   .ranks = made_ranks[i],
+                                   .nodes = made_nodes[i]};
+        for (uint64_t k = 0; k < 2; k++)
+            number_epoch(&made_epochs[i][k], k, 5 * i + k);
+        for (uint64_t k = 1; k <= 100; k++) {
+            histogram_add(&run->read_latency_ns, 10000 * k * (i + 1));
+            histogram_add(&run->epoch_latency_ns[k % 2], 10000 * k * (i + 1));
+        }
+        for (uint32_t r = 0; r < RANKS_MADE; r++) {
+            struct result_rank *rank = &made_ranks[i][r];
+            *rank = (struct result_rank){.rank = r,
+                                         .node = r / 2,
+                                         .leads = r != 1,
+                                         .read_p50_ns = MS(1 + r),
+                                         .read_p99_ns = MS(11 + r),
+                                         .read_max_ns = MS(21 + r)};
+            snprintf(rank->host, sizeof rank->host, "node%u", r / 2);
+            number_epoch(&rank->total, 0, 20 + 3 * r + i);
+            rank->total.compute_ns += r == 1 ? MS(400) : 0;
+        }
+        for (uint32_t n = 0; n < 2; n++) {
+            made_nodes[i][n] = (struct result_node){.ranks = n ? 1 : 2, .cold = run->cold};
+            snprintf(made_nodes[i][n].host, sizeof made_nodes[i][n].host, "node%u", n);
+        }
+    }
+    result->ranks = ranks;
+    result->nodes = ranks > 1 ? 2 : 1;
+}
+
+/* All figures of a run; then each cause of its speed and each state of the caches, in short. */
+static void all_of_a_run(void **unused)
+{
+    static struct job job;
+    static struct result result;
+    static struct summary summary;
+
+    (void)unused;
+    assert_int_equal(option_defaults(job_options, &job), 0);
+    job.epochs = 2;
+    free(job.trainer);
+    job.trainer = strdup("replay:h200");
+    result = (struct result){.job = &job,
+                             .environment = {.host = "node0",
+                                             .kernel = "Linux 6.1",
+                                             .cpu = "a processor",
+                                             .clock_source = "tsc",
+                                             .cpu_count = 16,
+                                             .memory_bytes = 64 * GIB,
+                                             .file_system = "xfs",
+                                             .mount_options = "rw,noatime",
+                                             .mount_point = "/data",
+                                             .devices = "nvme0n1",
+                                             .sandbox = "none",
+                                             .started = "2026-01-02T03:04:05Z",
+                                             .command = "iobench run"},
+                             .sitting = {.id = "a", .jobs = 1, .turns = 1},
+                             .data = "/data/set",
+                             .format = "recordio",
+                             .shards = 4,
+                             .records = 4096,
+                             .data_bytes = 900 * MIB,
+                             .record_bytes_total = 400 * MIB,
+                             .data_identity = 77,
+                             .decodes = true,
+                             .reader_engine = "io_uring",
+                             .decoder_engine = "jpeg",
+                             .shuffle = "epoch",
+                             .iodepth = 32,
+                             .threads = 3,
+                             .memory_bytes = 128 * MIB,
+                             .memory_needed_bytes = 256 * MIB,
+                             .memory_available_bytes = 32 * GIB,
+                             .slots = 5,
+                             .memory_before_bytes = 50 * MIB,
+                             .memory_during_bytes = 190 * MIB,
+                             .floor_samples_per_s = 12345,
+                             .au_calibration_percent = 98.5,
+                             .run_count = RUNS_MADE,
+                             .runs = made_runs,
+                             .timeline_reason = "not asked for",
+                             .valid = true};
+    for (uint32_t ranks = 1; ranks <= RANKS_MADE; ranks += 2) {
+        make_result(&result, ranks, RESULT_CACHE_COLD);
+        assert_int_equal(summary_make(&result, &summary), 0);
+        page_begin();
+        report_text(stdout, &result, &summary, true);
+        report_plan(stdout, &result);
+        report_csv(stdout, &result, true);
+        report_profile(stdout, &result, &summary, NULL);
+        page_end(ranks > 1 ? "run-ranks.txt" : "run.txt");
+        json_t *document = report_json(&result, &summary);
+        json_object_clear(json_object_get(document, "settings")); /* options.txt */
+        assert_document(ranks > 1 ? "run-ranks.json" : "run.json", document);
+        result_notice(&result, "a notice of %u", ranks);
+        result.floor_samples_per_s = 0;
+    }
+    page_begin();
+    for (int i = 0; i <= RESULT_LIMIT_HARNESS; i++) {
+        make_result(&result, 1, RESULT_CACHE_COLD + (i + 1) % (RESULT_CACHE_WARM + 1));
+        for (int k = 0; k < 2 * RUNS_MADE; k++)
+            made_epochs[k / 2][k % 2].limit = (enum result_limit)i;
+        made_runs[1].valid = i % 3 != 1;
+        strcpy(made_runs[1].invalid_reason, i % 3 == 1 ? "a record differs" : "");
+        strcpy(result.degraded_reason, i % 2 ? "another process read" : "");
+        made_epochs[i % 3][1].skipped = i == 8 ? 2 : 0;
+        made_epochs[1][0].device.known = i != 4;
+        job.cold.drop_caches = i % 2 ? JOB_DROP_YES : JOB_DROP_NO;
+        assert_int_equal(summary_make(&result, &summary), 0);
+        report_text(stdout, &result, &summary, false);
+    }
+    page_end("run-limits.txt");
+    option_release(job_options, &job);
+}
+
 /* ---- train ---- */
 
 static void all_of_a_training(void **unused)
@@ -1229,6 +1404,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(all_of_a_fabric),
         cmocka_unit_test(all_of_two_jobs),
         cmocka_unit_test(all_of_a_ramp),
+        cmocka_unit_test(all_of_a_run),
         cmocka_unit_test(all_of_a_training),
         cmocka_unit_test(all_of_orders),
         cmocka_unit_test(all_of_a_sweep),
