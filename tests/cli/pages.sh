@@ -105,6 +105,11 @@ page 0 sweep --data tar/webdataset --nodes 1,2 --limit-samples 8 --limit-samples
 page 2 sweep --data tar/webdataset --ranks 1,2 --scaling weak --dry-run -o swept
 page 0 list networks
 page 0 help replay
+# The first examples stand in the short help, all of them in that of their command.
+for command in '' run sweep net; do
+    try 0 help $command
+    { echo "\$ iobench help $command" && sed -n '/^Usage/,/^$/p; /^Commands/,/^$/p; /^Example/,$p' out; } >>pages
+done
 # The manual, and what shells complete, of commands without plug-ins.
 for command in compare report; do
     page 0 help $command --man
@@ -209,7 +214,7 @@ result() {
  "engine": {"ranks": 1, "nodes": 1, "decode_threads": 4}, "place": {"host": "$host", "cpu_count": $to},
  "summary": {"complete_runs": ${COMPLETE:-1}, "samples_per_s": $1, "record_bytes_per_s": ${1}00000,
  "limit": "${LIMIT:-storage}", "cache_before": "${CACHE:-cold}", "samples": 5000, "skipped_samples": $from,
- "record_bytes": 500000000, "request_bytes": 600000000, "requests": 700},
+ "record_bytes": 500000000, "request_bytes": 600000000, "requests": 700${READS-}},
  "series": {"start_unix_s": 1000, "start_monotonic_s": 0, "clock_step_s": ${STEP:-0.1}, "interval_s": 1, "samples": 2,
  "late_samples": 0, "sampler_cpu_percent": 1, "absent": [], "phases": [{"phase": "index", "run": 0, "epoch": 0, "from_s": 0,
  "to_s": 9}, {"phase": "epoch", "run": 0, "epoch": 0, "from_s": $from, "to_s": $to}], "lost_phases": 0,
@@ -284,7 +289,16 @@ order() { # NAME LABELS RATE FRONT COLD
 }
 echo "[$(order none 1 9e8 true 3), $(order buffer:99 4 7e8 true 3), $(order block 4.1 6.9e8 false 2), $(order epoch 8 2e8 true 3),
     $(order far 9 1e8 false 3), $(order unread 5 0 false 0)]" >orders.json
-for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "a.json late.json" "orders.json"; do
+READS=', "read_latency": {"p50_s": 0.001, "p99_s": 0.002, "first_epoch": {"p50_s": 0.001, "p90_s": 0.002, "p99_s": 0.003},
+    "later_epochs": {"p50_s": 0.004, "p99_s": 0.005}, "evaluation": {"quantiles": [[0.5, 0.006], [0.99, 0.007]]}}' \
+    result latencies.json node3 1 6 1000
+inferred() { # PRECISION BATCH RATE
+    printf '{"precision": "%s", "batch_size": %s, "samples_per_s": %s, "network_samples_per_s": %s.5, "latency": {"p50_ms": 1%s, "p99_ms": 3%s}}' \
+        "$1" "$2" "$3" "$3" "$2" "$2"
+}
+printf '{"schema": "iobench-infer", "schema_version": 1, "started": "2026-01-02T00:00:00Z", "network": "lenet", "batch_sizes": [%s, %s, %s, %s]}' \
+    "$(inferred fp32 1 100)" "$(inferred fp32 8 200)" "$(inferred bf16 1 300)" "$(inferred bf16 8 0)" >inferred.json
+for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "latencies.json inferred.json" "a.json late.json" "orders.json"; do
     # shellcheck disable=SC2086,SC2123 # a list; no other program
     (PATH=/nothing && "$IOBENCH" report $files -o - --title "a <title>" >report.html 2>err) || fault "report $files"
     { echo "\$ iobench report $files" && sed 's/^/! /' err && grep -E '^<(title|section|figure|h3)' report.html | sed 's/;base64,[^"]*//' &&
