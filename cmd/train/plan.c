@@ -303,17 +303,16 @@ static json_t *json_known(double number)
     return number > 0 ? json_number(number) : json_null();
 }
 
-static json_t *json_step(const struct plan_view *view, const struct schedule_step *step)
+static void put_figures(json_t *object, const struct total *total)
 {
-    return json_pack("{s:s, s:o, s:s, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "phase",
-                     schedule_phases[step->phase], "node", json_text(node_name(view, step)),
-                     "operation", step->operation, "engine", json_text(step->engine), "fused",
-                     json_text(step->fused), "read_bytes", (json_int_t)step->read_bytes,
-                     "write_bytes", (json_int_t)step->write_bytes, "workspace_bytes",
-                     (json_int_t)step->workspace_bytes, "flops", json_number(step->flops),
-                     "predicted_ns", json_known(predicted_ns(view, step)), "measured_ns",
-                     json_known(step->measured_ns), "roof_share",
-                     json_known(roof_share(predicted_ns(view, step), step->measured_ns)));
+    json_put_count(object, "read_bytes", total->read_bytes);
+    json_put_count(object, "write_bytes", total->write_bytes);
+    json_put_count(object, "workspace_bytes", total->workspace_bytes);
+    json_object_set_new(object, "flops", json_number(total->flops));
+    json_object_set_new(object, "predicted_ns", json_known(total->predicted_ns));
+    json_object_set_new(object, "measured_ns", json_known(total->measured_ns));
+    json_object_set_new(object, "roof_share",
+                        json_known(roof_share(total->predicted_ns, total->measured_ns)));
 }
 
 /* ---- the command ---- */
@@ -382,23 +381,26 @@ static int make_plan(const struct plan_settings *settings, const struct plugin_c
     if (code == 0 && settings->json) {
         const struct schedule_request *request = &view->request;
         json_t *steps = json_array();
-        for (uint32_t i = 0; i < view->schedule.count; i++)
-            json_array_append_new(steps, json_step(view, &view->schedule.steps[i]));
+        for (uint32_t i = 0; i < view->schedule.count; i++) {
+            const struct schedule_step *step = &view->schedule.steps[i];
+            json_t *row =
+                json_pack("{s:s, s:o, s:s, s:o, s:o}", "phase", schedule_phases[step->phase],
+                          "node", json_text(node_name(view, step)), "operation", step->operation,
+                          "engine", json_text(step->engine), "fused", json_text(step->fused));
+            struct total one = {0};
+            add_step(view, step, &one);
+            put_figures(row, &one);
+            json_array_append_new(steps, row);
+        }
         struct total totals[SCHEDULE_PHASES + 1];
         json_t *rows = json_object();
         add_up_steps(view, totals);
         for (int i = 0; i <= SCHEDULE_PHASES; i++) {
-            const struct total *row = &totals[i];
-            if (row->steps)
-                json_object_set_new(
-                    rows, i < SCHEDULE_PHASES ? schedule_phases[i] : "batch",
-                    json_pack("{s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "steps",
-                              (json_int_t)row->steps, "read_bytes", (json_int_t)row->read_bytes,
-                              "write_bytes", (json_int_t)row->write_bytes, "workspace_bytes",
-                              (json_int_t)row->workspace_bytes, "flops", json_number(row->flops),
-                              "predicted_ns", json_known(row->predicted_ns), "measured_ns",
-                              json_known(row->measured_ns), "roof_share",
-                              json_known(roof_share(row->predicted_ns, row->measured_ns))));
+            if (totals[i].steps == 0)
+                continue;
+            json_t *row = json_pack("{s:I}", "steps", (json_int_t)totals[i].steps);
+            put_figures(row, &totals[i]);
+            json_object_set_new(rows, i < SCHEDULE_PHASES ? schedule_phases[i] : "batch", row);
         }
         json_t *buckets = json_array();
         for (uint32_t i = 0; i < view->buckets.count; i++) {
