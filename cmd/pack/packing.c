@@ -25,28 +25,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* shard_writer: writes one shard. Producers read samples in any order; the caller's thread appends
- * them in order. A ring of slots bounds the memory. Private to pack.
- */
-
-/* Shared by the writers of one pack. */
-struct shard_writer_common {
-    struct source *source;
-    const struct plugin_choice *format;
-    const struct permutation *order; /* NULL: source order */
-    uint32_t producers;              /* per shard */
+struct pack {
+    const struct pack_job *job;
+    const struct pack_observer *observer;
+    struct pack_figures *figures;
+    struct source source;
+    struct plugin_choice format;
+    struct target target;
+    struct permutation order;
     struct recode recode;
-    bool skip; /* skip damaged samples */
+    uint64_t count, kept, threads, start_ns;
+    uint32_t shards, pending;
+    uint32_t producers; /* per shard */
     struct flag stop;
     struct counter samples, bytes, skipped;
     struct counter recoded, unrecoded_bytes; /* images changed, and their bytes before */
     struct counter encoded;                  /* pixels that became JPEGs */
     struct counter damaged; /* images copied as they are, though cut short or of no known kind */
-    pthread_mutex_t lock;   /* of the two below */
+    pthread_mutex_t lock;   /* of all below and of target */
+    uint32_t next;          /* shard to consider for the next writer */
     char first_skipped[512], first_damaged[512];
 };
 
-/* Invariant: places [written, claimed) are in slots place % PENDING_MOST, each being filled or
+/* Writes one shard. Producers read samples in any order; the caller's thread appends them in order.
+ * A ring of slots bounds the memory.
+ *
+ * Invariant: places [written, claimed) are in slots place % PENDING_MOST, each being filled or
  * ready; claimed <= written + PENDING_MOST. A slot belongs to the producer that claimed its place
  * until ready, then to the writer.
  */
@@ -63,7 +67,7 @@ struct pending_sample {
 };
 
 struct shard_writer {
-    struct shard_writer_common *common;
+    struct pack *pack;
     pthread_mutex_t lock;
     pthread_cond_t filled; /* the writer waits for the slot of the place `written` */
     pthread_cond_t freed;  /* producers wait for slots */
@@ -101,44 +105,44 @@ static bool claim(struct shard_writer *writer, uint64_t *place)
 }
 
 /* Count what the last failure tells, and keep the first reason. */
-static void note_first(struct shard_writer_common *common, struct counter *counter, char first[512])
+static void note_first(struct pack *pack, struct counter *counter, char first[512])
 {
     counter_add(counter, 1);
-    pthread_mutex_lock(&common->lock);
+    pthread_mutex_lock(&pack->lock);
     if (!first[0])
         snprintf(first, 512, "%s", fail_reason());
-    pthread_mutex_unlock(&common->lock);
+    pthread_mutex_unlock(&pack->lock);
 }
 
 /* Read one sample. Every format can hold an encoded image with a name. */
 static int fill_slot(struct shard_writer *writer, struct recoder *recoder, void *cursor,
                      uint64_t place, struct pending_sample *slot)
 {
-    struct shard_writer_common *common = writer->common;
+    struct pack *pack = writer->pack;
     struct sample *sample = &slot->sample;
-    uint64_t number = common->order ? permutation_at(common->order, place) : place;
-    int code = source_read(common->source, cursor, number, &slot->memory, sample);
+    uint64_t number = pack->job->shuffle ? permutation_at(&pack->order, place) : place;
+    int code = source_read(&pack->source, cursor, number, &slot->memory, sample);
 
     if (code == 0 && sample->image_bytes == 0)
         code = fail(ENODATA, "sample %llu (%.*s) has no image", (unsigned long long)number,
                     (int)sample->name_bytes, sample->name);
-    if (code == 0 && (common->recode.side || common->recode.raw)) {
+    if (code == 0 && (pack->recode.side || pack->recode.raw)) {
         const size_t bytes = sample->image_bytes;
         code = recoder_apply(recoder, sample, &slot->encoded, &slot->encoded_capacity);
         if (code < 0)
             return fail(code, "sample %llu: %s", (unsigned long long)number, fail_reason());
         if (code == 1) {
-            counter_add(&common->recoded, 1);
-            counter_add(&common->unrecoded_bytes, bytes);
+            counter_add(&pack->recoded, 1);
+            counter_add(&pack->unrecoded_bytes, bytes);
         }
         code = 0;
     }
     if (code == 0 && sample->encoding != SAMPLE_ENCODED) {
-        code = image_to_jpeg(sample, common->recode.quality, &slot->encoded,
-                             &slot->encoded_capacity, &sample->image_bytes);
+        code = image_to_jpeg(sample, pack->recode.quality, &slot->encoded, &slot->encoded_capacity,
+                             &sample->image_bytes);
         sample->image = slot->encoded;
         sample->encoding = SAMPLE_ENCODED;
-        counter_add(&common->encoded, 1);
+        counter_add(&pack->encoded, 1);
     }
     if (code)
         return code;
@@ -152,10 +156,10 @@ static int fill_slot(struct shard_writer *writer, struct recoder *recoder, void 
     /* A copy of a damaged image is no fault of pack, but nobody else may look. Generated samples
      * may be no images. */
     struct image_header header;
-    if (!common->source->ops->generates &&
+    if (!pack->source.ops->generates &&
         image_check_headers(sample->image, sample->image_bytes, &header)) {
         fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, fail_reason());
-        note_first(common, &common->damaged, common->first_damaged);
+        note_first(pack, &pack->damaged, pack->first_damaged);
         fail_clear();
     }
     return 0;
@@ -167,10 +171,10 @@ static int produce(void *argument)
     struct recoder recoder;
     void *cursor;
     uint64_t place;
-    int code = source_cursor_open(writer->common->source, &cursor);
+    int code = source_cursor_open(&writer->pack->source, &cursor);
 
     if (code == 0)
-        code = recoder_open(&recoder, &writer->common->recode);
+        code = recoder_open(&recoder, &writer->pack->recode);
     else
         recoder = (struct recoder){0};
 
@@ -178,8 +182,8 @@ static int produce(void *argument)
         struct pending_sample *slot = &writer->slots[place % PENDING_MOST];
         code = fill_slot(writer, &recoder, cursor, place, slot);
         slot->skipped = code != 0;
-        if (code && writer->common->skip && code != -ENOMEM) {
-            note_first(writer->common, &writer->common->skipped, writer->common->first_skipped);
+        if (code && writer->pack->job->on_error == PACK_SKIP && code != -ENOMEM) {
+            note_first(writer->pack, &writer->pack->skipped, writer->pack->first_skipped);
             code = 0;
         }
         if (code)
@@ -194,7 +198,7 @@ static int produce(void *argument)
         cancel(writer);
     recoder_close(&recoder);
     if (cursor)
-        source_cursor_close(writer->common->source, cursor);
+        source_cursor_close(&writer->pack->source, cursor);
     return code;
 }
 
@@ -211,13 +215,13 @@ static int append_all(struct shard_writer *writer, struct format_writer *output)
             pthread_cond_wait(&writer->filled, &writer->lock);
         bool ready = slot->ready && !writer->cancelled;
         pthread_mutex_unlock(&writer->lock);
-        if (!ready || flag_get(&writer->common->stop))
+        if (!ready || flag_get(&writer->pack->stop))
             return -ECANCELED;
         if (!slot->skipped) {
             code = format_writer_append(output, &slot->sample);
-            counter_add(&writer->common->bytes, slot->sample.image_bytes);
+            counter_add(&writer->pack->bytes, slot->sample.image_bytes);
         }
-        counter_add(&writer->common->samples, 1);
+        counter_add(&writer->pack->samples, 1);
         pthread_mutex_lock(&writer->lock);
         slot->ready = false;
         writer->written++;
@@ -269,21 +273,6 @@ const struct option_spec pack_options[] = {
     {0},
 };
 
-struct pack {
-    const struct pack_job *job;
-    const struct pack_observer *observer;
-    struct pack_figures *figures;
-    struct source source;
-    struct plugin_choice format;
-    struct target target;
-    struct permutation order;
-    struct shard_writer_common common;
-    uint64_t count, kept, threads, start_ns;
-    uint32_t shards, pending;
-    pthread_mutex_t lock; /* of all below and of target */
-    uint32_t next;        /* shard to consider for the next writer */
-};
-
 static void report(struct pack *pack, struct pack_progress progress)
 {
     progress.elapsed_ns = clock_now_ns() - pack->start_ns;
@@ -318,7 +307,7 @@ static int estimate_pixels(struct pack *pack)
     int code = source_cursor_open(&pack->source, &cursor);
     for (uint64_t i = 0; code == 0 && i < LOOK_AT && !traits->in_order; i++) {
         if (source_read(&pack->source, cursor, pack->count * i / LOOK_AT, &buffer, &sample) ||
-            recode_pixel_bytes(&pack->common.recode, &sample, &bytes))
+            recode_pixel_bytes(&pack->recode, &sample, &bytes))
             continue; /* the writers report it */
         sum += bytes;
         looked++;
@@ -485,16 +474,15 @@ static int prepare_pack(struct pack *pack)
 /* ---- writing ---- */
 
 /* Write the samples at places [begin, end) as a shard. Returns 0, -ECANCELED without a reason if
- * common->stop was set, or a negative errno; then nothing is left of the shard. */
-static int write_shard(struct shard_writer_common *common, const char *path, uint64_t begin,
-                       uint64_t end)
+ * pack->stop was set, or a negative errno; then nothing is left of the shard. */
+static int write_shard(struct pack *pack, const char *path, uint64_t begin, uint64_t end)
 {
     struct shard_writer *writer = memory_zeroed(sizeof *writer);
     struct thread *producers = memory_array(PRODUCERS_MOST, sizeof *producers);
     int code = -ENOMEM;
 
     if (writer && producers) {
-        writer->common = common;
+        writer->pack = pack;
         writer->claimed = writer->written = begin;
         writer->end = end;
         pthread_mutex_init(&writer->lock, NULL);
@@ -502,8 +490,8 @@ static int write_shard(struct shard_writer_common *common, const char *path, uin
         pthread_cond_init(&writer->freed, NULL);
         struct format_writer output;
         char reason[FAIL_REASON_BYTES];
-        uint32_t count = common->producers < PRODUCERS_MOST ? common->producers : PRODUCERS_MOST;
-        code = format_writer_open(&output, common->format, path);
+        uint32_t count = pack->producers < PRODUCERS_MOST ? pack->producers : PRODUCERS_MOST;
+        code = format_writer_open(&output, &pack->format, path);
         for (uint32_t i = 0; code == 0 && i < count; i++)
             code = thread_start(&producers[i], "producer", produce, writer);
         if (code == 0)
@@ -545,7 +533,7 @@ static int run_writer(void *context, struct workers *workers, uint64_t number)
 
     (void)workers;
     (void)number;
-    while (code == 0 && !flag_get(&pack->common.stop)) {
+    while (code == 0 && !flag_get(&pack->stop)) {
         pthread_mutex_lock(&pack->lock);
         while (pack->next < pack->shards && pack->target.finished[pack->next])
             pack->next++;
@@ -559,8 +547,7 @@ static int run_writer(void *context, struct workers *workers, uint64_t number)
         if (shard == pack->shards)
             break;
         if (code == 0)
-            code = write_shard(&pack->common, path, shard_begin(pack, shard),
-                               shard_begin(pack, shard + 1));
+            code = write_shard(pack, path, shard_begin(pack, shard), shard_begin(pack, shard + 1));
         pthread_mutex_lock(&pack->lock);
         if (code == 0)
             code = target_shard_done(&pack->target, shard);
@@ -574,7 +561,7 @@ static void stop_writers(void *context)
 {
     struct pack *pack = context;
 
-    flag_set(&pack->common.stop);
+    flag_set(&pack->stop);
 }
 
 static int watch(void *context)
@@ -582,11 +569,11 @@ static int watch(void *context)
     struct pack *pack = context;
 
     if (flag_get(&stop_asked))
-        flag_set(&pack->common.stop);
+        flag_set(&pack->stop);
     report(pack, (struct pack_progress){.phase = PACK_WRITE,
-                                        .done = pack->kept + counter_get(&pack->common.samples),
+                                        .done = pack->kept + counter_get(&pack->samples),
                                         .total = pack->count,
-                                        .bytes = counter_get(&pack->common.bytes),
+                                        .bytes = counter_get(&pack->bytes),
                                         .kept = pack->kept});
     return 0;
 }
@@ -603,21 +590,17 @@ static int run_wet(struct pack *pack)
                            : pack->pending < pack->threads ? pack->pending
                                                            : pack->threads;
         const struct workers_job job = {"writer", run_writer, stop_writers, watch, pack};
-        pack->common.source = &pack->source;
-        pack->common.format = &pack->format;
-        pack->common.order = pack->job->shuffle ? &pack->order : NULL;
-        pack->common.skip = pack->job->on_error == PACK_SKIP;
-        pack->common.producers =
+        pack->producers =
             pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
         pack->order = permutation_start(pack->job->shuffle, pack->count);
         code = workers_run(&job, writers);
     }
-    if (code == 0 && pack->kept + counter_get(&pack->common.samples) < pack->count)
+    if (code == 0 && pack->kept + counter_get(&pack->samples) < pack->count)
         code = fail(EINTR, "%s: interrupted; repeat the same command to resume", pack->job->target);
     /* An empty set is no success; nor may the same command resume it. */
-    if (code == 0 && pack->kept == 0 && counter_get(&pack->common.skipped) == pack->count) {
+    if (code == 0 && pack->kept == 0 && counter_get(&pack->skipped) == pack->count) {
         code = fail(ENODATA, "%s: none of %llu samples could be packed; one of them: %s",
-                    pack->job->source, (unsigned long long)pack->count, pack->common.first_skipped);
+                    pack->job->source, (unsigned long long)pack->count, pack->first_skipped);
         memset(pack->target.finished, 0, pack->shards * sizeof *pack->target.finished);
     }
     if (code == 0)
@@ -625,20 +608,19 @@ static int run_wet(struct pack *pack)
     else
         target_leave(&pack->target);
     struct pack_figures *figures = pack->figures;
-    figures->skipped = counter_get(&pack->common.skipped);
-    figures->samples = counter_get(&pack->common.samples) - figures->skipped;
+    figures->skipped = counter_get(&pack->skipped);
+    figures->samples = counter_get(&pack->samples) - figures->skipped;
     figures->skipped += pack->source.traits.skipped;
-    figures->image_bytes = counter_get(&pack->common.bytes);
-    figures->damaged = counter_get(&pack->common.damaged);
-    memcpy(figures->first_damaged, pack->common.first_damaged, sizeof figures->first_damaged);
-    figures->recoded = counter_get(&pack->common.recoded);
-    figures->unrecoded_bytes = counter_get(&pack->common.unrecoded_bytes);
-    figures->encodes = pack->source.traits.encodes || counter_get(&pack->common.encoded) > 0 ||
+    figures->image_bytes = counter_get(&pack->bytes);
+    figures->damaged = counter_get(&pack->damaged);
+    memcpy(figures->first_damaged, pack->first_damaged, sizeof figures->first_damaged);
+    figures->recoded = counter_get(&pack->recoded);
+    figures->unrecoded_bytes = counter_get(&pack->unrecoded_bytes);
+    figures->encodes = pack->source.traits.encodes || counter_get(&pack->encoded) > 0 ||
                        (figures->recoded > 0 && !pack->job->raw);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;
     memcpy(figures->first_skipped,
-           pack->common.first_skipped[0] ? pack->common.first_skipped
-                                         : pack->source.traits.first_skipped,
+           pack->first_skipped[0] ? pack->first_skipped : pack->source.traits.first_skipped,
            sizeof figures->first_skipped);
     return code;
 }
@@ -654,12 +636,12 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     store_set_timeout(job->io_timeout_ns);
     pack->job = job;
     pack->observer = observer;
-    pack->common.recode = (struct recode){(uint32_t)job->side, job->raw, (int)job->quality};
+    pack->recode = (struct recode){(uint32_t)job->side, job->raw, (int)job->quality};
     pack->figures = figures;
     pack->threads = job->threads ? job->threads : thread_cpu_count();
     pack->start_ns = clock_now_ns();
     pthread_mutex_init(&pack->lock, NULL);
-    pthread_mutex_init(&pack->common.lock, NULL);
+
     int code = prepare_pack(pack);
     if (code == 0 && !job->dry_run)
         code = run_wet(pack);
@@ -671,7 +653,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     target_release(&pack->target);
     source_close(&pack->source);
     plugin_release(&pack->format);
-    pthread_mutex_destroy(&pack->common.lock);
+
     pthread_mutex_destroy(&pack->lock);
     free(pack);
     return code;
