@@ -44,6 +44,7 @@ struct pack {
     struct counter damaged; /* images copied as they are, though cut short or of no known kind */
     pthread_mutex_t lock;   /* of all below and of target */
     uint32_t next;          /* shard to consider for the next writer */
+    pthread_mutex_t first_lock; /* of these two; held for no system call, as the other is */
     char first_skipped[512], first_damaged[512];
 };
 
@@ -100,6 +101,7 @@ static bool claim(struct shard_writer *writer, uint64_t *place)
     bool got = !writer->cancelled && writer->claimed < writer->end;
     if (got)
         *place = writer->claimed++;
+    assert(writer->claimed <= writer->written + PENDING_MOST);
     pthread_mutex_unlock(&writer->lock);
     return got;
 }
@@ -108,10 +110,10 @@ static bool claim(struct shard_writer *writer, uint64_t *place)
 static void note_first(struct pack *pack, struct counter *counter, char first[512])
 {
     counter_add(counter, 1);
-    pthread_mutex_lock(&pack->lock);
+    pthread_mutex_lock(&pack->first_lock);
     if (!first[0])
         snprintf(first, 512, "%s", fail_reason());
-    pthread_mutex_unlock(&pack->lock);
+    pthread_mutex_unlock(&pack->first_lock);
 }
 
 /* Read one sample. Every format can hold an encoded image with a name. */
@@ -531,8 +533,7 @@ static int run_writer(void *context, struct workers *workers, uint64_t number)
     struct pack *pack = context;
     int code = 0;
 
-    (void)workers;
-    (void)number;
+    (void)workers, (void)number;
     while (code == 0 && !flag_get(&pack->stop)) {
         pthread_mutex_lock(&pack->lock);
         while (pack->next < pack->shards && pack->target.finished[pack->next])
@@ -641,6 +642,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     pack->threads = job->threads ? job->threads : thread_cpu_count();
     pack->start_ns = clock_now_ns();
     pthread_mutex_init(&pack->lock, NULL);
+    pthread_mutex_init(&pack->first_lock, NULL);
 
     int code = prepare_pack(pack);
     if (code == 0 && !job->dry_run)
@@ -655,6 +657,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
     plugin_release(&pack->format);
 
     pthread_mutex_destroy(&pack->lock);
+    pthread_mutex_destroy(&pack->first_lock);
     free(pack);
     return code;
 }

@@ -16,6 +16,7 @@
 #include "dataset/store.h"
 #include "cmd/pack/image_check.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,24 +94,6 @@ static int gz_failed(gzFile file, const char *path)
     return fail(EBADMSG, "%s: %s", path, code == Z_OK || !*text ? "the file ends early" : text);
 }
 
-/* Memory grows with the data actually read: a header alone cannot demand gigabytes. */
-static int read_bytes(gzFile file, const char *path, uint64_t wanted, uint8_t **bytes)
-{
-    uint64_t used = 0;
-
-    while (used < wanted) {
-        uint64_t step = wanted - used < IDX_READ_BYTES ? wanted - used : IDX_READ_BYTES;
-        uint8_t *larger = realloc(*bytes, used + step);
-        if (!larger)
-            return fail(ENOMEM, "%s: out of memory", path);
-        *bytes = larger;
-        if (gzread(file, *bytes + used, (unsigned)step) != (int)step)
-            return gz_failed(file, path);
-        used += step;
-    }
-    return 0;
-}
-
 /* head: magic, then dimensions. */
 static int read_file(const char *path, uint32_t magic, uint32_t *sizes, uint32_t dimensions,
                      uint8_t **bytes)
@@ -134,8 +117,18 @@ static int read_file(const char *path, uint32_t magic, uint32_t *sizes, uint32_t
             code =
                 fail(EBADMSG, "%s: offset %u: impossible dimension %u", path, 4 + 4 * i, sizes[i]);
     }
-    if (code == 0)
-        code = read_bytes(file, path, product, bytes);
+    /* Memory grows with the data actually read: a header alone cannot demand gigabytes. */
+    for (uint64_t used = 0, step; code == 0 && used < product; used += step) {
+        step = product - used < IDX_READ_BYTES ? product - used : IDX_READ_BYTES;
+        uint8_t *larger = realloc(*bytes, used + step);
+        if (!larger)
+            code = fail(ENOMEM, "%s: out of memory", path);
+        else {
+            *bytes = larger;
+            if (gzread(file, larger + used, (unsigned)step) != (int)step)
+                code = gz_failed(file, path);
+        }
+    }
     gzclose(file);
     return code;
 }
@@ -234,6 +227,7 @@ static int idx_read(void *state, void *cursor, uint64_t number, struct source_bu
     const struct idx_pair *pair = idx->pairs;
 
     (void)cursor;
+    assert(number < idx->count);
     while (number >= pair->first + pair->count)
         pair++;
     uint64_t at = number - pair->first, pixels = (uint64_t)pair->rows * pair->columns;

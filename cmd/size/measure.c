@@ -246,30 +246,6 @@ static int measure_cell(struct storage_survey *survey, struct cell *cell, uint32
     return ranks_sum(&survey->ranks, &cell->rates[round], 1);
 }
 
-static int measure_all(struct storage_survey *survey)
-{
-    struct line line = line_start();
-    uint32_t order[CELLS_MOST];
-    char bar[LINE_PART_BYTES], text[sizeof line.last];
-    int code = 0;
-
-    for (uint32_t round = 0; round < ROUNDS && code == 0; round++) {
-        random_order(survey->settings->seed, round, order, survey->cell_count);
-        for (uint32_t i = 0; i < survey->cell_count && code == 0; i++) {
-            snprintf(text, sizeof text, "measuring %s",
-                     line_bar(bar, (uint64_t)round * survey->cell_count + i,
-                              (uint64_t)ROUNDS * survey->cell_count));
-            if (survey->ranks.place.rank == 0)
-                line_show(&line, text);
-            code = measure_cell(survey, &survey->cells[order[i]], round);
-        }
-    }
-    line_clear(&line);
-    for (uint32_t i = 0; i < survey->cell_count && code == 0; i++)
-        survey->cells[i].rate = stats_summarise(survey->cells[i].rates, ROUNDS);
-    return code;
-}
-
 /* ---- did the bytes leave storage? ---- */
 
 /* Collective. Neither reads past the page cache nor a rate that looks like a disk's prove it: files
@@ -302,6 +278,9 @@ static int ask_witness(struct storage_survey *survey, const struct storage_bytes
 
 static int measure_and_ask(struct storage_survey *survey)
 {
+    struct line line = line_start();
+    uint32_t order[CELLS_MOST];
+    char bar[LINE_PART_BYTES], text[sizeof line.last];
     struct storage_bytes before;
     struct guard_moment start;
     const struct catalog *files = survey->files;
@@ -317,8 +296,21 @@ static int measure_and_ask(struct storage_survey *survey)
         return code;
     storage_read(survey->storage, &before);
     guard_begin(&start);
-    code = measure_all(survey);
+    for (uint32_t round = 0; round < ROUNDS && code == 0; round++) {
+        random_order(survey->settings->seed, round, order, survey->cell_count);
+        for (uint32_t i = 0; i < survey->cell_count && code == 0; i++) {
+            snprintf(text, sizeof text, "measuring %s",
+                     line_bar(bar, (uint64_t)round * survey->cell_count + i,
+                              (uint64_t)ROUNDS * survey->cell_count));
+            if (survey->ranks.place.rank == 0)
+                line_show(&line, text);
+            code = measure_cell(survey, &survey->cells[order[i]], round);
+        }
+    }
+    line_clear(&line);
     guard_end(&start, &survey->guard);
+    for (uint32_t i = 0; i < survey->cell_count && code == 0; i++)
+        survey->cells[i].rate = stats_summarise(survey->cells[i].rates, ROUNDS);
     if (code == 0)
         code = gather_guard(&survey->ranks, &survey->guard);
     return code ? code : ask_witness(survey, &before);
@@ -425,24 +417,6 @@ static void print_table(const struct storage_survey *survey)
            survey->settings->save ? "" : "--save FILE writes them as a profile.");
 }
 
-static int save(const struct storage_survey *survey)
-{
-    const bool is_good = command_guard(&survey->guard) == GUARD_NOTICE;
-    const char *path = is_good ? survey->settings->save : NULL;
-    struct text_stream stream;
-
-    if (!path || strcmp(path, "-") != 0)
-        print_table(survey);
-    if (!is_good)
-        return fail(EPROTO, "not of the storage%s", survey->settings->save ? ": no profile" : "");
-    if (!path)
-        return 0;
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    write_profile(stream.stream, survey);
-    return outputs_write(path, &stream);
-}
-
 int size_measure(const struct invocation *invocation)
 {
     struct storage_survey *survey = memory_zeroed(sizeof *survey);
@@ -466,8 +440,19 @@ int size_measure(const struct invocation *invocation)
         code = find_sharing(survey);
     if (code == 0)
         code = measure_and_ask(survey);
-    if (code == 0 && speaks)
-        code = save(survey);
+    if (code == 0 && speaks) {
+        const char *path = survey->settings->save;
+        const bool is_good = command_guard(&survey->guard) == GUARD_NOTICE;
+        struct text_stream stream;
+        if (!is_good || !path || strcmp(path, "-") != 0)
+            print_table(survey);
+        if (!is_good)
+            code = fail(EPROTO, "not of the storage%s", path ? ": no profile" : "");
+        else if (path && (code = text_stream_open(&stream)) == 0) {
+            write_profile(stream.stream, survey);
+            code = outputs_write(path, &stream);
+        }
+    }
     /* A figure that is not of a storage is written, but with a reason and exit status 1. */
     if (code == 0 && speaks && survey->left_percent < share_least)
         code = fail(EPROTO,

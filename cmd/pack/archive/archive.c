@@ -144,15 +144,6 @@ static la_int64_t file_skip(struct archive *archive, void *context, la_int64_t b
     return bytes;
 }
 
-static int open_file(struct archive_walk *walk)
-{
-    archive_read_set_callback_data(walk->outer, walk);
-    archive_read_set_read_callback(walk->outer, file_read);
-    archive_read_set_skip_callback(walk->outer, file_skip);
-    archive_read_set_seek_callback(walk->outer, file_seek);
-    return archive_read_open1(walk->outer);
-}
-
 static struct archive_walk *walk_open(const char *path)
 {
     struct archive_walk *walk = memory_zeroed(sizeof *walk);
@@ -161,10 +152,16 @@ static struct archive_walk *walk_open(const char *path)
         return NULL;
     walk->path = path;
     walk->outer = store_open(path, STORE_READ, &walk->file) ? NULL : new_archive();
-    if (walk->outer && open_file(walk) != ARCHIVE_OK) {
-        walk_failed(walk, walk->outer);
-        archive_read_free(walk->outer);
-        walk->outer = NULL;
+    if (walk->outer) {
+        archive_read_set_callback_data(walk->outer, walk);
+        archive_read_set_read_callback(walk->outer, file_read);
+        archive_read_set_skip_callback(walk->outer, file_skip);
+        archive_read_set_seek_callback(walk->outer, file_seek);
+        if (archive_read_open1(walk->outer) != ARCHIVE_OK) {
+            walk_failed(walk, walk->outer);
+            archive_read_free(walk->outer);
+            walk->outer = NULL;
+        }
     }
     if (!walk->outer) {
         walk_close(walk);
@@ -180,19 +177,6 @@ static la_ssize_t read_outer(struct archive *inner, void *context, const void **
     (void)inner;
     *block = walk->block;
     return archive_read_data(walk->outer, walk->block, sizeof walk->block);
-}
-
-static int open_inner(struct archive_walk *walk, const char *name)
-{
-    free(walk->inner_name);
-    const char *base = file_name(name);
-    walk->inner_name = strndup(base, strlen(base) - 4);
-    walk->inner = new_archive();
-    if (!walk->inner || !walk->inner_name)
-        return fail(ENOMEM, "out of memory for an archive");
-    if (archive_read_open(walk->inner, walk, NULL, read_outer, NULL) != ARCHIVE_OK)
-        return walk_failed(walk, walk->inner);
-    return 0;
 }
 
 static bool is_image(const char *name)
@@ -229,9 +213,14 @@ static int walk_next(struct archive_walk *walk)
         while (strncmp(name, "./", 2) == 0)
             name += 2;
         if (!walk->inner && image_name_ends(name, ".tar")) {
-            code = open_inner(walk, name);
-            if (code)
-                return code;
+            const char *base = file_name(name);
+            free(walk->inner_name);
+            walk->inner_name = strndup(base, strlen(base) - 4);
+            walk->inner = new_archive();
+            if (!walk->inner || !walk->inner_name)
+                return fail(ENOMEM, "out of memory for an archive");
+            if (archive_read_open(walk->inner, walk, NULL, read_outer, NULL) != ARCHIVE_OK)
+                return walk_failed(walk, walk->inner);
             continue;
         }
         free(walk->name);
@@ -242,22 +231,6 @@ static int walk_next(struct archive_walk *walk)
         walk->from = from;
         return 1;
     }
-}
-
-/* Read the current file. Returns its size or a negative errno. */
-static int64_t walk_read(struct archive_walk *walk, void *bytes, size_t capacity)
-{
-    size_t used = 0;
-
-    while (used < capacity) {
-        la_ssize_t got = archive_read_data(walk->from, (char *)bytes + used, capacity - used);
-        if (got < 0)
-            return walk_failed(walk, walk->from);
-        if (got == 0)
-            break;
-        used += (size_t)got;
-    }
-    return (int64_t)used;
 }
 
 /* Read the current file into the buffer. Memory grows with the data actually read: a header alone
@@ -279,13 +252,14 @@ static int64_t read_whole(struct archive_walk *walk, struct source_buffer *slot)
             slot->record = moved;
             slot->record_capacity = larger;
         }
-        const size_t room = slot->record_capacity - used;
-        int64_t got = walk_read(walk, (char *)slot->record + used, room);
+        assert(used < slot->record_capacity);
+        const la_ssize_t got = archive_read_data(walk->from, (char *)slot->record + used,
+                                                 slot->record_capacity - used);
         if (got < 0)
-            return got;
-        used += (size_t)got;
-        if ((size_t)got < room)
+            return walk_failed(walk, walk->from);
+        if (got == 0)
             return (int64_t)used;
+        used += (size_t)got;
     }
 }
 
@@ -330,19 +304,16 @@ static int add_image(struct archive_source *source, const char *name)
         return -ENOMEM;
     /* Find the class of an image by its folder. */
     const char *base = file_name(name), *folder = base;
-    int class;
-    if (base == name)
-        class = -1;
-    else {
+    int64_t class = -1;
+    if (base != name) {
         for (folder = base - 1; folder > name && folder[-1] != '/';)
             folder--;
-        int64_t number = names_number(&source->classes, folder, (size_t)(base - 1 - folder));
-        class = number < 0 ? INT32_MIN : (int)number;
+        class = names_number(&source->classes, folder, (size_t)(base - 1 - folder));
+        if (class < 0)
+            return -ENOMEM;
     }
-    if (class == INT32_MIN)
-        return -ENOMEM;
     source->images[source->image_count++] = (struct archive_image){
-        .class = class,
+        .class = (int32_t) class,
         .label = -1,
         .rank = extension ? (uint8_t)tar_members_rank(&usual, extension) : TAR_IMAGE_OF_PARTS};
     return 0;
@@ -456,31 +427,6 @@ static int compare_classes(const void *a, const void *b)
     return strcmp(**(char **const *)a, **(char **const *)b);
 }
 
-/* From order of appearance to sorted order. */
-static int number_classes(struct archive_source *source)
-{
-    const struct names *classes = &source->classes;
-    char ***sorted = memory_array((size_t)classes->count + 1, sizeof *sorted);
-    int32_t *label = memory_array((size_t)classes->count + 1, sizeof *label);
-
-    if (!sorted || !label) {
-        free(sorted);
-        free(label);
-        return -ENOMEM;
-    }
-    for (uint32_t i = 0; i < classes->count; i++)
-        sorted[i] = &classes->texts[i];
-    qsort(sorted, classes->count, sizeof *sorted, compare_classes);
-    for (uint32_t i = 0; i < classes->count; i++)
-        label[sorted[i] - classes->texts] = (int32_t)i;
-    for (uint64_t i = 0; i < source->image_count; i++)
-        if (source->images[i].class >= 0)
-            source->images[i].label = label[source->images[i].class];
-    free(sorted);
-    free(label);
-    return 0;
-}
-
 /* After the first pass: settle which images are samples, and their labels. */
 static int settle_samples(struct archive_source *source, struct archive_listing *listing,
                           bool has_keys, const struct archive_walk *walk)
@@ -512,8 +458,23 @@ static int settle_samples(struct archive_source *source, struct archive_listing 
                      rows[i].what);
         traits->skipped += rows[i].is_left_out ? loss->count : 0;
     }
-    if (!has_keys)
-        code = number_classes(source);
+    if (!has_keys) { /* number the classes in sorted order */
+        const struct names *classes = &source->classes;
+        char ***sorted = memory_array((size_t)classes->count + 1, sizeof *sorted);
+        int32_t *label = memory_array((size_t)classes->count + 1, sizeof *label);
+        code = sorted && label ? 0 : -ENOMEM;
+        for (uint32_t i = 0; code == 0 && i < classes->count; i++)
+            sorted[i] = &classes->texts[i];
+        if (code == 0)
+            qsort(sorted, classes->count, sizeof *sorted, compare_classes);
+        for (uint32_t i = 0; code == 0 && i < classes->count; i++)
+            label[sorted[i] - classes->texts] = (int32_t)i;
+        for (uint64_t i = 0; code == 0 && i < source->image_count; i++)
+            if (source->images[i].class >= 0)
+                source->images[i].label = label[source->images[i].class];
+        free(sorted);
+        free(label);
+    }
     for (uint64_t i = 0; code == 0 && i < source->image_count; i++) {
         source->images[i].is_left_out |= has_keys && source->images[i].is_spare;
         traits->count += !source->images[i].is_left_out;
