@@ -101,14 +101,14 @@ static const struct option_spec checkpoint_options[] = {
 };
 /* clang-format on */
 
-static void show_checkpoint_progress(void *context, const struct checkpoint_progress *now)
+static void show_checkpoint_progress(void *context, bool is_read, uint64_t number, uint64_t total,
+                                     uint64_t elapsed_ns)
 {
     struct line *line = context;
     char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], text[sizeof line->last];
 
-    snprintf(text, sizeof text, "%s checkpoints %s%s", now->is_read ? "reading" : "writing",
-             line_bar(bar, now->number, now->total),
-             line_left(left, now->number, now->total, now->elapsed_ns));
+    snprintf(text, sizeof text, "%s checkpoints %s%s", is_read ? "reading" : "writing",
+             line_bar(bar, number, total), line_left(left, number, total, elapsed_ns));
     line_show(line, text);
 }
 

@@ -74,13 +74,10 @@ enum checkpoint_durability {
 
 enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *row);
 
-struct checkpoint_progress {
-    bool is_read;
-    uint64_t number, total, elapsed_ns;
-};
-
 struct checkpoint_observer {
-    void (*progress)(void *context, const struct checkpoint_progress *progress);
+    /* Before each checkpoint; NULL: nobody looks. */
+    void (*progress)(void *context, bool is_read, uint64_t number, uint64_t total,
+                     uint64_t elapsed_ns);
     void *context;
 };
 

@@ -22,13 +22,9 @@ uint32_t shared_first_rank(const struct checkpoint_shared *shared, uint32_t rank
 void shared_show(const struct checkpoint_shared *shared, bool is_read, uint64_t number,
                  uint64_t total)
 {
-    const struct checkpoint_progress progress = {.is_read = is_read,
-                                                 .number = number,
-                                                 .total = total,
-                                                 .elapsed_ns = clock_now_ns() - shared->start_ns};
-
     if (shared->observer->progress)
-        shared->observer->progress(shared->observer->context, &progress);
+        shared->observer->progress(shared->observer->context, is_read, number, total,
+                                   clock_now_ns() - shared->start_ns);
 }
 
 /* ---- memory ---- */

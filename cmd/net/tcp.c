@@ -209,39 +209,29 @@ static int connect_all(void *context)
 
 enum { IDLE_MAX = 128, POLLED_MAX = 256 };
 
-static int plain_start(void *state, struct tcp_flow *flow)
-{
-    (void)state;
-    flow->is_busy = true;
-    return 0;
-}
-
-static int move(struct tcp_flow *flow, bool *moved)
-{
-    while (flow->count) {
-        const struct tcp_segment *segment = &flow->segments[flow->first];
-        const ssize_t bytes =
-            flow->sends
-                ? send(flow->socket, segment->data, segment->bytes, MSG_DONTWAIT | MSG_NOSIGNAL)
-                : recv(flow->socket, segment->data, segment->bytes, MSG_DONTWAIT);
-        if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
-            return 0;
-        if (bytes <= 0)
-            return tcp_fail(flow, bytes ? errno : 0);
-        *moved = true;
-        tcp_advance(flow, (uint64_t)bytes);
-    }
-    return 0;
-}
-
 static int plain_progress(void *state, struct tcp_flow *const *active, uint32_t count, bool *moved)
 {
     static uint32_t still; /* calls in a row that moved nothing */
     int code = 0;
 
     (void)state;
-    for (uint32_t i = 0; i < count && code == 0; i++)
-        code = move(active[i], moved);
+    for (uint32_t i = 0; i < count && code == 0; i++) {
+        struct tcp_flow *flow = active[i];
+        while (flow->count && code == 0) {
+            const struct tcp_segment *segment = &flow->segments[flow->first];
+            const ssize_t bytes =
+                flow->sends
+                    ? send(flow->socket, segment->data, segment->bytes, MSG_DONTWAIT | MSG_NOSIGNAL)
+                    : recv(flow->socket, segment->data, segment->bytes, MSG_DONTWAIT);
+            if (bytes < 0 && (errno == EAGAIN || errno == EINTR))
+                break;
+            if (bytes > 0)
+                tcp_advance(flow, (uint64_t)bytes);
+            else
+                code = tcp_fail(flow, bytes ? errno : 0);
+            *moved |= bytes > 0;
+        }
+    }
     still = *moved ? 0 : still + 1;
     if (code == 0 && still > IDLE_MAX) {
         /* Ranks may share CPUs. */
@@ -264,7 +254,6 @@ static const char *plain_describe(void *state)
 
 const struct tcp_engine tcp_plain = {
     .name = "plain",
-    .start = plain_start,
     .progress = plain_progress,
     .describe = plain_describe,
 };
@@ -429,7 +418,8 @@ static int transport_tcp_start(void *state, const struct transport_message *mess
         if (!flow->is_busy) /* else it waits for notices */
             tcp->active[tcp->active_count++] = flow;
         assert(tcp->active_count <= 2 * tcp->socket_count);
-        code = tcp->engine->start(tcp->engine_state, flow);
+        flow->is_busy = true;
+        code = tcp->engine->start ? tcp->engine->start(tcp->engine_state, flow) : 0;
     }
     return code;
 }

@@ -32,7 +32,7 @@ struct tcp_engine {
     /* Returns a negative errno with a reason if refused here. NULL: has no state. */
     int (*open)(void **state);
     void (*close)(void *state);
-    /* Begin the first segment of a flow. */
+    /* Begin the first segment of a flow. NULL: progress() does. */
     int (*start)(void *state, struct tcp_flow *flow);
     /* Move what can be moved; may wait up to 1 ms if nothing can. *moved: call again. active: the
      * flows that have segments. */

@@ -79,7 +79,6 @@ static int uring_start(void *state, struct tcp_flow *flow)
         entry->ioprio = report_usage;
     }
     io_uring_sqe_set_data(entry, flow);
-    flow->is_busy = true;
     return 0;
 }
 

@@ -35,6 +35,11 @@ CHECK
 wide=$(printf '%s\n' "$out" | awk 'length > 80')
 [ -z "$wide" ] || die "a line is too wide: $wide"
 
+# ---- messages between the sizes of collectives and of pairs fit, too ----
+expect 0 mpi 3 "$IOBENCH" net --no-collectives --from 4194305 --to 4194305 --pairs alone --pair-size 4194300 \
+    --repeats 1 --repeat-time 1ms
+says "received and verified, nothing damaged"
+
 # ---- pairs at once, an odd number of ranks ----
 expect 0 mpi 3 "$IOBENCH" net --no-messages --no-collectives --pairs rounds --pair-size 4k --repeats 3 \
     --repeat-time 1ms
