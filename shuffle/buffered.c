@@ -14,17 +14,16 @@ struct buffered_state {
     uint64_t place;
 };
 
-static int buffered_open(struct buffered_state *buffered, const struct plan_scope *scope,
-                         const struct sequence_rules *rules, const struct buffer_settings *chosen,
-                         struct plan_traits *traits)
+static int buffered_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                         const struct plan_scope *scope, struct plan_traits *traits)
 {
-    int code = sequence_open(&buffered->sequence, scope, rules, traits);
+    struct buffered_state *buffered = state;
+    const struct buffer_settings *chosen = settings;
+    int code = sequence_open(&buffered->sequence, scope, ops->rules, traits);
 
-    if (code)
-        return code;
-    traits->front_to_back = sequence_is_front_to_back(&buffered->sequence);
-    return buffer_open(&buffered->buffer, &buffered->sequence, chosen->records,
-                       chosen->initial ? chosen->initial : chosen->records, traits);
+    return code ? code
+                : buffer_open(&buffered->buffer, &buffered->sequence, chosen->records,
+                              chosen->initial ? chosen->initial : chosen->records, traits);
 }
 
 static int buffered_begin(void *state, uint64_t epoch)
@@ -51,15 +50,15 @@ static int buffered_next(void *state, struct plan_op *ops, uint32_t max)
     return buffer_next(&buffered->buffer, buffered_input, buffered, ops, max);
 }
 
-#define BUFFERED(NAME, OPEN, OPTIONS, SUMMARY)                                                 \
-    {                                                                                          \
-        .plugin = {.name = NAME,                                                               \
-                   .summary = SUMMARY,                                                         \
-                   .options = OPTIONS,                                                         \
-                   .settings_size = sizeof(struct buffer_settings),                            \
-                   .state_size = sizeof(struct buffered_state)},                               \
-        .open = OPEN, .close = sequence_close, .begin = buffered_begin, .next = buffered_next, \
-        .draws = sequence_draws,                                                               \
+#define BUFFERED(NAME, RULES, OPTIONS, SUMMARY)                                                   \
+    {                                                                                             \
+        .plugin = {.name = NAME,                                                                  \
+                   .summary = SUMMARY,                                                            \
+                   .options = OPTIONS,                                                            \
+                   .settings_size = sizeof(struct buffer_settings),                               \
+                   .state_size = sizeof(struct buffered_state)},                                  \
+        .rules = &RULES, .open = buffered_open, .close = sequence_close, .begin = buffered_begin, \
+        .next = buffered_next, .draws = sequence_draws,                                           \
     }
 
 #define BUFFER_ROW(NAME, FIELD, DEFAULT, SUMMARY)                                              \
@@ -73,16 +72,12 @@ static const struct option_spec buffer_options[] = {
     {0},
 };
 
-static int plain_open(void *state, const void *settings, const struct plan_scope *scope,
-                      struct plan_traits *traits)
-{
-    const struct sequence_rules rules = {.unit = SEQUENCE_WHOLE, .is_buffered = true};
+static const struct sequence_rules in_order = {.unit = SEQUENCE_WHOLE, .is_buffered = true};
+static const struct sequence_rules shards = {
+    .unit = SEQUENCE_SHARDS, .permute = true, .is_buffered = true};
 
-    return buffered_open(state, scope, &rules, settings, traits);
-}
-
-const struct shuffle_ops shuffle_buffer = BUFFERED(
-    "buffer", plain_open, buffer_options, "a shuffle buffer over records in storage order");
+const struct shuffle_ops shuffle_buffer =
+    BUFFERED("buffer", in_order, buffer_options, "a shuffle buffer over records in storage order");
 
 /* A ring of initial_fill records over the rank's range [s N / S, (s + 1) N / S); the ranges rotate
  * over the ranks each epoch, unless stick_to_shard: partition sticky. */
@@ -91,8 +86,8 @@ static const struct option_spec dali_options[] = {
     {0},
 };
 
-const struct shuffle_ops shuffle_dali = BUFFERED(
-    "dali", plain_open, dali_options, "NVIDIA DALI: a shuffle buffer over the rank's range");
+const struct shuffle_ops shuffle_dali =
+    BUFFERED("dali", in_order, dali_options, "NVIDIA DALI: a shuffle buffer over the rank's range");
 
 static const struct option_spec webdataset_options[] = {
     BUFFER_ROW("buffer", records, "1000", "records held in the buffer"),
@@ -100,15 +95,6 @@ static const struct option_spec webdataset_options[] = {
     {0},
 };
 
-static int webdataset_open(void *state, const void *settings, const struct plan_scope *scope,
-                           struct plan_traits *traits)
-{
-    const struct sequence_rules rules = {
-        .unit = SEQUENCE_SHARDS, .permute = true, .is_buffered = true};
-
-    return buffered_open(state, scope, &rules, settings, traits);
-}
-
 const struct shuffle_ops shuffle_webdataset =
-    BUFFERED("webdataset", webdataset_open, webdataset_options,
+    BUFFERED("webdataset", shards, webdataset_options,
              "WebDataset: shards in random order through a growing shuffle buffer");

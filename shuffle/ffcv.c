@@ -48,18 +48,16 @@ static const struct option_spec ffcv_options[] = {
     {0},
 };
 
-static int ffcv_open(void *state, const void *settings, const struct plan_scope *scope,
-                     struct plan_traits *traits)
+static int ffcv_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                     const struct plan_scope *scope, struct plan_traits *traits)
 {
     struct ffcv_state *ffcv = state;
     const struct ffcv_settings *chosen = settings;
-    const struct sequence_rules rules = {.unit = SEQUENCE_CHUNKS,
-                                         .chunk_bytes = chosen->page_bytes,
-                                         .permute = true,
-                                         .is_buffered = true};
+    struct sequence_rules rules = *ops->rules;
     uint64_t pages = chosen->pages ? chosen->pages : 2 * (uint64_t)scope->batch_size;
-    int code = sequence_open(&ffcv->sequence, scope, &rules, traits);
 
+    rules.chunk_bytes = chosen->page_bytes;
+    int code = sequence_open(&ffcv->sequence, scope, &rules, traits);
     if (code)
         return code;
     ffcv->page_most = ffcv->sequence.unit_most;
@@ -143,6 +141,8 @@ const struct shuffle_ops shuffle_ffcv = {
                .options = ffcv_options,
                .settings_size = sizeof(struct ffcv_settings),
                .state_size = sizeof(struct ffcv_state)},
+    .rules = &(
+        const struct sequence_rules){.unit = SEQUENCE_CHUNKS, .permute = true, .is_buffered = true},
     .open = ffcv_open,
     .close = sequence_close,
     .begin = ffcv_begin,

@@ -46,10 +46,12 @@ static int open_nodes(struct sequence *sequence, uint64_t nodes, const struct pl
                                          .stride = true,
                                          .nodes = elastic ? (uint32_t)nodes : 1};
 
-    return rules.nodes > scope->catalog->record_count
-               ? fail(EINVAL, "%u canonical nodes exceed the %llu records", rules.nodes,
-                      (unsigned long long)scope->catalog->record_count)
-               : sequence_open(sequence, scope, &rules, traits);
+    if (rules.nodes > scope->catalog->record_count)
+        return fail(EINVAL, "%u canonical nodes exceed the %llu records", rules.nodes,
+                    (unsigned long long)scope->catalog->record_count);
+    int code = sequence_open(sequence, scope, &rules, traits);
+    traits->front_to_back = false; /* the records of a shard are shuffled */
+    return code;
 }
 
 /* Return how many positions there are before they wrap around. */
@@ -65,19 +67,16 @@ struct mosaic_block {
 };
 
 struct mosaic_settings {
-    uint64_t block;
-    uint64_t nodes;
+    uint64_t block, nodes;
 };
-
-enum mosaic_kind { MOSAIC_PY1S, MOSAIC_PY2S, MOSAIC_PY1BR };
 
 struct mosaic_state {
     struct sequence sequence;
-    enum mosaic_kind kind;
+    bool fixes_shards; /* py2s */
     uint32_t nodes;
     uint64_t total; /* positions before they wrap around */
     uint64_t seed;
-    /* py1br only */
+    /* py1br only; else there are no blocks */
     uint64_t block_records, block_capacity, block_count;
     struct mosaic_block *blocks;
     /* the block or shard of the last draw */
@@ -126,7 +125,7 @@ static uint64_t shard_record(struct mosaic_state *mosaic, uint64_t position)
         mosaic->permutation =
             permutation_start(random_hash(mosaic->seed, mosaic->now_begin, mosaic->now_end),
                               mosaic->now_end - mosaic->now_begin);
-        if (mosaic->kind == MOSAIC_PY2S) {
+        if (mosaic->fixes_shards) {
             const uint64_t record = sequence_at(&mosaic->sequence, mosaic->now_begin);
             const uint32_t number = catalog_extent(catalog, record)->shard;
             const struct shard *shard = &catalog->shards[number];
@@ -140,26 +139,31 @@ static uint64_t shard_record(struct mosaic_state *mosaic, uint64_t position)
     position =
         mosaic->now_begin + permutation_at(&mosaic->permutation, position - mosaic->now_begin);
     const uint64_t record = sequence_at(&mosaic->sequence, position);
-    if (mosaic->kind != MOSAIC_PY2S)
+    if (!mosaic->fixes_shards)
         return record;
     return mosaic->shard_first + permutation_at(&mosaic->fixed, record - mosaic->shard_first);
 }
 
+#define BLOCK_ROW(SUMMARY)                                                                        \
+    {                                                                                             \
+        .name = "block", .type = OPTION_COUNT, .offset = offsetof(struct mosaic_settings, block), \
+        .fallback = "256k", .minimum = 4, .maximum = 4e9, .summary = SUMMARY                      \
+    }
 #define NODES_ROW                                                                                 \
     {                                                                                             \
         .name = "nodes", .type = OPTION_COUNT, .offset = offsetof(struct mosaic_settings, nodes), \
         .fallback = "1", .minimum = 1, .maximum = 1e6,                                            \
         .summary = "canonical nodes, for partition elastic"                                       \
     }
-#define MOSAIC(NAME, OPEN, OPTIONS, SUMMARY)                                                 \
-    {                                                                                        \
-        .plugin = {.name = NAME,                                                             \
-                   .summary = SUMMARY,                                                       \
-                   .options = OPTIONS,                                                       \
-                   .settings_size = sizeof(struct mosaic_settings),                          \
-                   .state_size = sizeof(struct mosaic_state)},                               \
-        .open = OPEN, .close = sequence_close, .begin = mosaic_begin, .next = sequence_next, \
-        .draws = sequence_draws, .seek = sequence_seek,                                      \
+#define MOSAIC(NAME, OPTIONS, SUMMARY)                                         \
+    {                                                                          \
+        .plugin = {.name = NAME,                                               \
+                   .summary = SUMMARY,                                         \
+                   .options = OPTIONS,                                         \
+                   .settings_size = sizeof(struct mosaic_settings),            \
+                   .state_size = sizeof(struct mosaic_state)},                 \
+        .open = mosaic_open, .close = sequence_close, .begin = mosaic_begin,   \
+        .next = sequence_next, .draws = sequence_draws, .seek = sequence_seek, \
     }
 
 static uint64_t mosaic_record(void *state, uint64_t place)
@@ -168,19 +172,20 @@ static uint64_t mosaic_record(void *state, uint64_t place)
     const uint64_t position = sequence_position(&mosaic->sequence, place) % mosaic->total;
     const uint64_t woven = weave(position, mosaic->total, mosaic->nodes);
 
-    return mosaic->kind == MOSAIC_PY1BR ? block_record(mosaic, woven) : shard_record(mosaic, woven);
+    return mosaic->blocks ? block_record(mosaic, woven) : shard_record(mosaic, woven);
 }
 
-static int mosaic_open(struct mosaic_state *mosaic, enum mosaic_kind kind,
-                       const struct mosaic_settings *chosen, const struct plan_scope *scope,
-                       struct plan_traits *traits)
+static int mosaic_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                       const struct plan_scope *scope, struct plan_traits *traits)
 {
+    struct mosaic_state *mosaic = state;
+    const struct mosaic_settings *chosen = settings;
     int code = open_nodes(&mosaic->sequence, chosen->nodes, scope, traits);
 
-    mosaic->kind = kind;
+    mosaic->fixes_shards = ops == &shuffle_py2s;
     mosaic->nodes = mosaic->sequence.rules.nodes;
     mosaic->sequence.record = mosaic_record;
-    if (code || kind != MOSAIC_PY1BR)
+    if (code || ops != &shuffle_py1br)
         return code;
     mosaic->block_records = chosen->block;
     /* All blocks of a part except the first and the last have at least 3/4 of the block size. */
@@ -202,7 +207,7 @@ static int mosaic_begin(void *state, uint64_t epoch)
     mosaic->total = total_of(&mosaic->sequence);
     mosaic->now_begin = mosaic->now_end = 0;
     mosaic->block_count = 0;
-    if (mosaic->kind != MOSAIC_PY1BR)
+    if (!mosaic->blocks)
         return 0;
     /* Blocks of U(0.75, 1.25) x block, moved back by a random stagger. As in the original, the
      * second block begins one stagger before the first one ends, so some records are shuffled
@@ -228,43 +233,15 @@ static int mosaic_begin(void *state, uint64_t epoch)
 static const struct option_spec shard_options[] = {NODES_ROW, {0}};
 
 static const struct option_spec block_options[] = {
-    {.name = "block",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct mosaic_settings, block),
-     .fallback = "256k",
-     .minimum = 4,
-     .maximum = 4e9,
-     .summary = "records of a block, give or take a quarter"},
-    NODES_ROW,
-    {0},
-};
-
-static int py1s_open(void *state, const void *settings, const struct plan_scope *scope,
-                     struct plan_traits *traits)
-{
-    return mosaic_open(state, MOSAIC_PY1S, settings, scope, traits);
-}
-
-static int py2s_open(void *state, const void *settings, const struct plan_scope *scope,
-                     struct plan_traits *traits)
-{
-    return mosaic_open(state, MOSAIC_PY2S, settings, scope, traits);
-}
-
-static int py1br_open(void *state, const void *settings, const struct plan_scope *scope,
-                      struct plan_traits *traits)
-{
-    return mosaic_open(state, MOSAIC_PY1BR, settings, scope, traits);
-}
+    BLOCK_ROW("records of a block, give or take a quarter"), NODES_ROW, {0}};
 
 const struct shuffle_ops shuffle_py1s =
-    MOSAIC("py1s", py1s_open, shard_options, "MosaicML py1s: random shards, shuffled inside");
+    MOSAIC("py1s", shard_options, "MosaicML py1s: random shards, shuffled inside");
 const struct shuffle_ops shuffle_py2s =
-    MOSAIC("py2s", py2s_open, shard_options,
+    MOSAIC("py2s", shard_options,
            "MosaicML py2s: as py1s, but shards are shuffled once, before they are cut");
-const struct shuffle_ops shuffle_py1br =
-    MOSAIC("py1br", py1br_open, block_options,
-           "MosaicML py1br: random shards, shuffled in blocks of random length");
+const struct shuffle_ops shuffle_py1br = MOSAIC(
+    "py1br", block_options, "MosaicML py1br: random shards, shuffled in blocks of random length");
 
 /* ---- MosaicML streaming's py1e: shards in random order, shuffled inside; then each record is
  * displaced by a uniform random distance, and all are sorted by where they fell.
@@ -295,10 +272,6 @@ struct stream {
     int64_t low;    /* lower bound of the distance, in 2^-20 records */
     uint64_t width; /* range of the distance; 0: the part stays in place */
     struct permutation permutation;
-};
-
-struct displaced_settings {
-    uint64_t block, nodes;
 };
 
 struct displaced_state {
@@ -428,11 +401,12 @@ static uint64_t displaced_record(void *context, uint64_t place)
     return sequence_at(&displaced->sequence, displaced->last);
 }
 
-static int displaced_open(void *state, const void *settings, const struct plan_scope *scope,
-                          struct plan_traits *traits)
+static int displaced_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                          const struct plan_scope *scope, struct plan_traits *traits)
 {
+    (void)ops;
     struct displaced_state *displaced = state;
-    const struct displaced_settings *chosen = settings;
+    const struct mosaic_settings *chosen = settings;
     const uint64_t records = scope->catalog->record_count;
     int code = open_nodes(&displaced->sequence, chosen->nodes, scope, traits);
 
@@ -471,28 +445,13 @@ static int displaced_begin(void *state, uint64_t epoch)
 }
 
 static const struct option_spec displaced_options[] = {
-    {.name = "block",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct displaced_settings, block),
-     .fallback = "256k",
-     .minimum = 4,
-     .maximum = 4e9,
-     .summary = "records over which a shard is spread, give or take a quarter"},
-    {.name = "nodes",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct displaced_settings, nodes),
-     .fallback = "1",
-     .minimum = 1,
-     .maximum = 1e6,
-     .summary = "canonical nodes, for partition elastic"},
-    {0},
-};
+    BLOCK_ROW("records over which a shard is spread, give or take a quarter"), NODES_ROW, {0}};
 
 const struct shuffle_ops shuffle_py1e = {
     .plugin = {.name = "py1e",
                .summary = "MosaicML py1e: random shards, each record displaced at random",
                .options = displaced_options,
-               .settings_size = sizeof(struct displaced_settings),
+               .settings_size = sizeof(struct mosaic_settings),
                .state_size = sizeof(struct displaced_state)},
     .open = displaced_open,
     .close = sequence_close,

@@ -34,7 +34,7 @@ int plan_open(struct plan *plan, const struct plugin_choice *choice, const struc
     if (!plan->state)
         return -ENOMEM;
     plan->traits.slots = 1;
-    return plan->ops->open(plan->state, choice->settings, &plan->scope, &plan->traits);
+    return plan->ops->open(plan->ops, plan->state, choice->settings, &plan->scope, &plan->traits);
 }
 
 void plan_close(struct plan *plan)

@@ -62,9 +62,10 @@ struct plan_traits {
 
 struct shuffle_ops {
     struct plugin plugin;
-    bool interleaves; /* takes several shards in turn, each from front to back */
-    int (*open)(void *state, const void *settings, const struct plan_scope *scope,
-                struct plan_traits *traits);
+    bool interleaves;                   /* takes several shards in turn, each from front to back */
+    const struct sequence_rules *rules; /* of its sequence, besides what the settings say */
+    int (*open)(const struct shuffle_ops *ops, void *state, const void *settings,
+                const struct plan_scope *scope, struct plan_traits *traits);
     void (*close)(void *state);
     /* Compute the order of an epoch (0, 1, ...) and seek to its start; epochs in any order. */
     int (*begin)(void *state, uint64_t epoch);

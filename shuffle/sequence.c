@@ -268,6 +268,10 @@ int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
         unit_bounds(sequence, unit, &first, &end);
         sequence->unit_most = end - first > sequence->unit_most ? end - first : sequence->unit_most;
     }
+    /* In elastic, other ranks' records are between. */
+    traits->front_to_back = (scope->partition != PLAN_ELASTIC || scope->ranks == 1) &&
+                            (rules->unit == SEQUENCE_WHOLE || rules->unit == SEQUENCE_SHARDS ||
+                             (rules->unit == SEQUENCE_CHUNKS && !rules->permute));
     /* A range clips units but does not add any; nodes add one cut each; dealing shards cuts larger
      * units. */
     sequence->run_capacity = sequence->unit_count + rules->nodes;
@@ -284,17 +288,6 @@ void sequence_close(void *state)
 
     while (sequence->table_count > 0)
         free(sequence->tables[--sequence->table_count]);
-}
-
-bool sequence_is_front_to_back(const struct sequence *sequence)
-{
-    const struct sequence_rules *rules = &sequence->rules;
-    const struct plan_scope *scope = &sequence->scope;
-
-    if (scope->partition == PLAN_ELASTIC && scope->ranks > 1) /* others' records are between */
-        return false;
-    return rules->unit == SEQUENCE_WHOLE || rules->unit == SEQUENCE_SHARDS ||
-           (rules->unit == SEQUENCE_CHUNKS && !rules->permute);
 }
 
 uint64_t sequence_draws_max(const struct sequence *sequence)

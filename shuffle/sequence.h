@@ -88,8 +88,9 @@ uint64_t sequence_seed(const struct plan_scope *scope, enum sequence_stream stre
                        bool shared);
 bool sequence_is_shared(const struct plan_scope *scope);
 
-/* Adds the size of its tables to traits->state_bytes. Rejects a partition that leaves a rank
- * without records. Close after every open, failed ones included. */
+/* Adds the size of its tables to traits->state_bytes, and whether a strategy that takes its records
+ * as they come fetches from front to back. Rejects a partition that leaves a rank without records.
+ * Close after every open, failed ones included. */
 int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
                   const struct sequence_rules *rules, struct plan_traits *traits);
 
@@ -100,10 +101,6 @@ int sequence_begin(void *state, uint64_t epoch);
 int sequence_next(void *state, struct plan_op *ops, uint32_t max);
 uint64_t sequence_draws(void *state);
 void sequence_seek(void *state, uint64_t draw);
-
-/* Return whether the walk takes the records of each shard in their order, leaving none out but
- * before the first and after the last. */
-bool sequence_is_front_to_back(const struct sequence *sequence);
 
 /* Maxima over all epochs. */
 uint64_t sequence_draws_max(const struct sequence *sequence);

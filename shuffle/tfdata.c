@@ -44,18 +44,17 @@ static const struct option_spec tfdata_options[] = {
     {0},
 };
 
-static int tfdata_open(void *state, const void *settings, const struct plan_scope *scope,
-                       struct plan_traits *traits)
+static int tfdata_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                       const struct plan_scope *scope, struct plan_traits *traits)
 {
     struct tfdata_state *tfdata = state;
     const struct tfdata_settings *chosen = settings;
-    const struct sequence_rules rules = {
-        .unit = SEQUENCE_SHARDS, .permute = chosen->files, .is_buffered = true};
-    int code = sequence_open(&tfdata->sequence, scope, &rules, traits);
+    struct sequence_rules rules = *ops->rules;
 
+    rules.permute = chosen->files;
+    int code = sequence_open(&tfdata->sequence, scope, &rules, traits);
     if (code)
         return code;
-    traits->front_to_back = sequence_is_front_to_back(&tfdata->sequence);
     const uint64_t files = tfdata->sequence.unit_count;
     tfdata->file_count = (uint32_t)(chosen->interleave < files ? chosen->interleave : files);
     tfdata->length = chosen->length;
@@ -111,6 +110,7 @@ static int tfdata_next(void *state, struct plan_op *ops, uint32_t max)
 
 const struct shuffle_ops shuffle_tfdata = {
     .interleaves = true,
+    .rules = &(const struct sequence_rules){.unit = SEQUENCE_SHARDS, .is_buffered = true},
     .plugin = {.name = "tfdata",
                .summary = "tf.data: shuffled files, interleaved, through a shuffle buffer",
                .options = tfdata_options,

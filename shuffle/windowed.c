@@ -23,17 +23,28 @@ struct windowed_state {
     uint64_t base, place; /* places of the window's first draw and of the next draw */
 };
 
-static int windowed_open(struct windowed_state *windowed, const struct plan_scope *scope,
-                         const struct sequence_rules *rules, bool inside, double share,
-                         struct plan_traits *traits)
-{
-    int code = sequence_open(&windowed->sequence, scope, rules, traits);
+struct window_settings {
+    uint64_t bytes;
+    bool inside;  /* of block: shuffle inside the window too */
+    bool permute; /* of mxnet-chunk */
+    double share;
+};
 
+static int windowed_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                         const struct plan_scope *scope, struct plan_traits *traits)
+{
+    struct windowed_state *windowed = state;
+    const struct window_settings *chosen = settings;
+    struct sequence_rules rules = *ops->rules;
+
+    rules.chunk_bytes = chosen->bytes;
+    rules.permute |= chosen->permute;
+    int code = sequence_open(&windowed->sequence, scope, &rules, traits);
     if (code)
         return code;
-    traits->front_to_back = sequence_is_front_to_back(&windowed->sequence);
-    windowed->inside = inside;
-    windowed->capacity = (uint64_t)(share * (double)sequence_length_max(&windowed->sequence));
+    windowed->inside = chosen->inside || ops != &shuffle_block;
+    windowed->capacity =
+        (uint64_t)(chosen->share * (double)sequence_length_max(&windowed->sequence));
     const uint64_t most = windowed->sequence.unit_most;
     uint64_t records = windowed->capacity > most ? windowed->capacity : most;
     if (scope->partition == PLAN_ELASTIC) /* a rank's rows of the batches that overlap a window */
@@ -112,74 +123,51 @@ static int windowed_next(void *state, struct plan_op *ops, uint32_t max)
     return (int)count;
 }
 
-struct window_settings {
-    uint64_t bytes;
-    bool flag;
-    double share;
-};
-
 #define SIZE_ROW(NAME, DEFAULT, SUMMARY)                                                      \
     {                                                                                         \
         .name = NAME, .type = OPTION_SIZE, .offset = offsetof(struct window_settings, bytes), \
         .fallback = DEFAULT, .minimum = 4096, .summary = SUMMARY                              \
     }
-#define FLAG_ROW(NAME, DEFAULT, SUMMARY)                                                     \
-    {                                                                                        \
-        .name = NAME, .type = OPTION_FLAG, .offset = offsetof(struct window_settings, flag), \
-        .fallback = DEFAULT, .summary = SUMMARY                                              \
+#define FLAG_ROW(NAME, FIELD, DEFAULT, SUMMARY)                                               \
+    {                                                                                         \
+        .name = NAME, .type = OPTION_FLAG, .offset = offsetof(struct window_settings, FIELD), \
+        .fallback = DEFAULT, .summary = SUMMARY                                               \
     }
-#define WINDOWED(NAME, OPEN, OPTIONS, SUMMARY)                                                 \
-    {                                                                                          \
-        .plugin = {.name = NAME,                                                               \
-                   .summary = SUMMARY,                                                         \
-                   .options = OPTIONS,                                                         \
-                   .settings_size = sizeof(struct window_settings),                            \
-                   .state_size = sizeof(struct windowed_state)},                               \
-        .open = OPEN, .close = sequence_close, .begin = windowed_begin, .next = windowed_next, \
-        .draws = sequence_draws,                                                               \
+#define WINDOWED(NAME, RULES, OPTIONS, SUMMARY)                                                   \
+    {                                                                                             \
+        .plugin = {.name = NAME,                                                                  \
+                   .summary = SUMMARY,                                                            \
+                   .options = OPTIONS,                                                            \
+                   .settings_size = sizeof(struct window_settings),                               \
+                   .state_size = sizeof(struct windowed_state)},                                  \
+        .rules = &RULES, .open = windowed_open, .close = sequence_close, .begin = windowed_begin, \
+        .next = windowed_next, .draws = sequence_draws,                                           \
     }
 
 static const struct option_spec block_options[] = {
     SIZE_ROW("size", "8MiB", "bytes of a block"),
-    FLAG_ROW("inside", "yes", "shuffle the records of a block too"),
+    FLAG_ROW("inside", inside, "yes", "shuffle the records of a block too"),
     {0},
 };
 
-static int block_open(void *state, const void *settings, const struct plan_scope *scope,
-                      struct plan_traits *traits)
-{
-    const struct window_settings *chosen = settings;
-    const struct sequence_rules rules = {
-        .unit = SEQUENCE_CHUNKS, .chunk_bytes = chosen->bytes, .permute = true};
-
-    return windowed_open(state, scope, &rules, chosen->flag, 0, traits);
-}
+static const struct sequence_rules permuted = {.unit = SEQUENCE_CHUNKS, .permute = true};
 
 const struct shuffle_ops shuffle_block =
-    WINDOWED("block", block_open, block_options,
+    WINDOWED("block", permuted, block_options,
              "blocks in random order, each read whole and shuffled inside");
 
-/* dmlc-core divides the bytes of all files evenly among the ranks. */
 static const struct option_spec mxnet_chunk_options[] = {
     SIZE_ROW("chunk", "64MiB", "bytes of a chunk"),
-    FLAG_ROW("permute", "no", "visit the chunks in random order"),
+    FLAG_ROW("permute", permute, "no", "visit the chunks in random order"),
     {0},
 };
 
-static int mxnet_chunk_open(void *state, const void *settings, const struct plan_scope *scope,
-                            struct plan_traits *traits)
-{
-    const struct window_settings *chosen = settings;
-    const struct sequence_rules rules = {.unit = SEQUENCE_CHUNKS,
-                                         .chunk_bytes = chosen->bytes,
-                                         .permute = chosen->flag,
-                                         .cut = SEQUENCE_CUT_BYTES};
-
-    return windowed_open(state, scope, &rules, true, 0, traits);
-}
+/* dmlc-core divides the bytes of all files evenly among the ranks. */
+static const struct sequence_rules even_bytes = {.unit = SEQUENCE_CHUNKS,
+                                                 .cut = SEQUENCE_CUT_BYTES};
 
 const struct shuffle_ops shuffle_mxnet_chunk =
-    WINDOWED("mxnet-chunk", mxnet_chunk_open, mxnet_chunk_options,
+    WINDOWED("mxnet-chunk", even_bytes, mxnet_chunk_options,
              "MXNet without .idx: chunks in storage order, each shuffled inside");
 
 static const struct option_spec corgipile_options[] = {
@@ -194,16 +182,6 @@ static const struct option_spec corgipile_options[] = {
     {0},
 };
 
-static int corgipile_open(void *state, const void *settings, const struct plan_scope *scope,
-                          struct plan_traits *traits)
-{
-    const struct window_settings *chosen = settings;
-    const struct sequence_rules rules = {
-        .unit = SEQUENCE_CHUNKS, .chunk_bytes = chosen->bytes, .permute = true};
-
-    return windowed_open(state, scope, &rules, true, chosen->share, traits);
-}
-
 const struct shuffle_ops shuffle_corgipile =
-    WINDOWED("corgipile", corgipile_open, corgipile_options,
+    WINDOWED("corgipile", permuted, corgipile_options,
              "CorgiPile: random blocks fill a buffer, which is shuffled and drawn empty");

@@ -35,12 +35,12 @@ struct test_plan {
     uint32_t held[512], held_count, free_slots[512], free_count;
 };
 
-static int plan_test_open(void *state, const void *settings, const struct plan_scope *scope,
-                          struct plan_traits *traits)
+static int plan_test_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                          const struct plan_scope *scope, struct plan_traits *traits)
 {
     struct test_plan *plan = state;
 
-    (void)settings;
+    (void)ops, (void)settings;
     plan->scope = scope;
     plan->records = strategy.records ? strategy.records : scope->catalog->record_count;
     plan->order = memory_array(plan->records, sizeof *plan->order);

@@ -99,10 +99,10 @@ struct script {
     bool ahead; /* all are fetched before the first is drawn */
 };
 
-static int script_open(void *state, const void *settings, const struct plan_scope *scope,
-                       struct plan_traits *traits)
+static int script_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                       const struct plan_scope *scope, struct plan_traits *traits)
 {
-    (void)settings;
+    (void)ops, (void)settings;
     ((struct script *)state)->rank = scope->rank;
     traits->slots = 2;
     traits->state_bytes = 77;
