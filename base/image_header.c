@@ -366,3 +366,23 @@ bool image_end_gif(const void *image, size_t bytes)
     }
     return at < bytes;
 }
+
+int image_header_check(const void *bytes, size_t count, struct image_header *header)
+{
+    int code = image_header_read(bytes, count, header);
+
+    if (code)
+        return code;
+    if (header->kind == IMAGE_JPEG && !image_end_jpeg(bytes, count, header->bytes))
+        return fail(EBADMSG, "byte %zu of the image: cut short, no JPEG end marker", count);
+    if (header->kind == IMAGE_PNG && !image_end_png(bytes, count))
+        return fail(EBADMSG, "byte %zu of the image: cut short, no PNG end chunk", count);
+    if (header->kind == IMAGE_WEBP && !image_end_webp(bytes, count))
+        return fail(EBADMSG, "byte %zu of the image: the WebP is cut short", count);
+    if (header->kind == IMAGE_GIF && !image_end_gif(bytes, count))
+        return fail(EBADMSG, "byte %zu of the image: the GIF is cut short", count);
+    if (header->whole_bytes > count)
+        return fail(EBADMSG, "byte %zu of the image: the %s is cut short", count,
+                    image_kind_name(header->kind));
+    return 0;
+}

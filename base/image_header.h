@@ -39,6 +39,8 @@ const char *image_kind_name(enum image_kind kind); /* "JPEG"; "other" */
 /* Returns 0, or -EBADMSG with a reason that begins "byte N of the image", also when the bytes begin
  * like no known kind. What was found before the fault is in *header. */
 int image_header_read(const void *image, size_t bytes, struct image_header *header);
+/* The same, and check that the image has its end marker, or all its bytes. */
+int image_header_check(const void *image, size_t bytes, struct image_header *header);
 
 /* Bounds the cost of one image. A few bytes can demand many pixels, and many passes over them;
  * every decoder asks here first. */

@@ -53,6 +53,10 @@ int image_resize_rows(const struct image_request *request, struct resize *resize
  * -ENOTSUP if this build does not decode that kind, else what struct decoder_ops.decode returns. */
 int image_decode_other(const struct image_request *request);
 
+/* Check an image, its end included, and decode all of it within limits. A kind that this build does
+ * not decode passes. Returns 0, -EBADMSG with the first complaint, or -ENOMEM. Any thread. */
+int image_verify(const void *bytes, size_t count, const struct image_limits *limits);
+
 /* ---- readers, each of one kind ---- */
 int image_decode_png(const struct image_request *request);    /* decode/png.c */
 int image_decode_webp(const struct image_request *request);   /* webp.c */

@@ -80,6 +80,7 @@ struct jpeg_state {
     const struct convention *as;
     int scale;
     bool created, truncated;
+    bool verifies; /* every coefficient is read, and any warning counts, for image_verify() */
     jmp_buf escape;
     char reason[JMSG_LENGTH_MAX];
 };
@@ -146,8 +147,9 @@ static void on_message(j_common_ptr jpeg, int level)
     struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
     const int message = jpeg->err->msg_code;
 
-    if (level >= 0 || message == JWRN_JFIF_MAJOR || message == JWRN_ADOBE_XFORM ||
-        message == JWRN_BOGUS_ICC)
+    if (level >= 0 ||
+        (!state->verifies &&
+         (message == JWRN_JFIF_MAJOR || message == JWRN_ADOBE_XFORM || message == JWRN_BOGUS_ICC)))
         return;
     if (jpeg->err->num_warnings++ == 0)
         jpeg->err->format_message(jpeg, state->reason);
@@ -249,6 +251,20 @@ static int decode_opened(struct jpeg_state *state, const struct image_request *r
     const uint32_t width = jpeg->image_width, height = jpeg->image_height;
     if ((code = image_check_size(request, width, height)))
         return code;
+    if (state->verifies) { /* the pixels do not matter */
+        jpeg->out_color_space = jpeg->jpeg_color_space;
+        jpeg->do_fancy_upsampling = FALSE;
+        jpeg->dct_method = JDCT_IFAST;
+        jpeg_start_decompress(jpeg);
+        JSAMPROW line =
+            bump_alloc_array(request->bump, jpeg->output_width, (size_t)jpeg->output_components);
+        if (!line)
+            return -ENOMEM;
+        while (jpeg->output_scanline < jpeg->output_height)
+            jpeg_read_scanlines(jpeg, &line, 1);
+        jpeg_finish_decompress(jpeg);
+        return 0;
+    }
     struct view_box box = image_box(request, width, height);
     const uint32_t numerator = choose_scale(state, &box);
     const bool inks = jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK;
@@ -415,7 +431,8 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     if (state->as->upright && !(state->turned = memory_zeroed(traits->row_bytes)))
         return -ENOMEM;
     code = bump_open(&state->bump, BUMP_BYTES,
-                     BUMP_BYTES + state->settings->look.limits.pixels * BUMP_BYTES_PER_PIXEL);
+                     BUMP_BYTES + state->settings->look.limits.pixels * BUMP_BYTES_PER_PIXEL *
+                                      (state->verifies ? 2 : 1)); /* of up to ten components */
     if (code)
         return code;
     if (wants_baseline(state->settings) && !(state->baseline = baseline_create()))
@@ -479,7 +496,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         return image_decode_raw(&request);
     int code = image_decode_other(&request);
     if (code != DECODE_OTHER)
-        return code == -ENOTSUP ? -EBADMSG : code;
+        return code == -ENOTSUP && !state->verifies ? -EBADMSG : code;
     if (state->as->upright && !view->width)
         request.orientation = orientation_of_jpeg(source->bytes, source->length);
     const bool turns = request.orientation != ORIENTATION_UPRIGHT;
@@ -494,6 +511,36 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
         orientation_turn(request.orientation, state->shown.box.mirror, request.width, request.row,
                          row);
     return code;
+}
+
+int image_verify(const void *bytes, size_t count, const struct image_limits *limits)
+{
+    enum { SIDE = 8 }; /* images of other kinds are decoded whole for any row */
+    const struct jpeg_settings settings = {.look = {.size = SIDE, .limits = *limits, .crop = 1},
+                                           .engine = ENGINE_TURBO};
+    const struct decode_source source = {.bytes = bytes, .length = count, .layout = DECODE_ENCODED};
+    const struct view whole = {.kind = VIEW_WHOLE};
+    struct decode_figures figures = {0};
+    struct decoder_traits traits;
+    struct image_header header;
+    uint8_t row[SIDE * SIDE * 3];
+    int code = image_header_check(bytes, count, &header);
+
+    if (code)
+        return code;
+    if (!image_limits_size(limits, header.width, header.height)) /* of kinds not decoded, too */
+        return fail(EBADMSG, "%u x %u pixels are more than max-pixels=%llu", header.width,
+                    header.height, (unsigned long long)limits->pixels);
+    struct jpeg_state *state = memory_zeroed(sizeof *state);
+    if (!state)
+        return -ENOMEM;
+    state->verifies = true;
+    code = jpeg_open(state, &settings, &traits);
+    if (code == 0)
+        code = jpeg_decode(state, &source, &whole, row, &figures);
+    jpeg_close(state);
+    free(state);
+    return code == -ENOTSUP ? 0 : code;
 }
 
 static bool jpeg_uses_hints(const void *opaque)

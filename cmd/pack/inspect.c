@@ -15,7 +15,6 @@
 #include "cmd/json_file.h"
 #include "cmd/line.h"
 #include "cmd/pack/cursor.h"
-#include "cmd/pack/image_check.h"
 #include "dataset/catalog.h"
 #include "dataset/store.h"
 #include "formats/format.h"
@@ -135,7 +134,7 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
         return 0;
     }
     if (sample.encoding == SAMPLE_ENCODED) {
-        code = image_check_headers(sample.image, sample.image_bytes, &header);
+        code = image_header_check(sample.image, sample.image_bytes, &header);
         inspection->of_kind[header.kind]++;
         inspection->raw += header.kind == IMAGE_NETPBM;
         inspection->progressive += header.progressive;

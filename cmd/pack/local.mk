@@ -5,7 +5,6 @@ libiobench_a_SOURCES += \
 	cmd/pack/source.c cmd/pack/source.h \
 	cmd/pack/source_dataset.c cmd/pack/source_mnist.c cmd/pack/source_synthetic.c \
 	cmd/pack/packing.c cmd/pack/packing.h \
-	cmd/pack/image_check.c cmd/pack/image_check.h \
 	cmd/pack/plugins.h cmd/pack/registry.c \
 	cmd/pack/recoder.c cmd/pack/recoder.h \
 	cmd/pack/target.c cmd/pack/target.h

@@ -10,7 +10,6 @@
 #include "base/stop.h"
 #include "base/thread.h"
 #include "base/workers.h"
-#include "cmd/pack/image_check.h"
 #include "cmd/pack/recoder.h"
 #include "cmd/pack/source.h"
 #include "cmd/pack/target.h"
@@ -159,7 +158,7 @@ static int fill_slot(struct shard_writer *writer, struct recoder *recoder, void 
      * may be no images. */
     struct image_header header;
     if (!pack->source.ops->generates &&
-        image_check_headers(sample->image, sample->image_bytes, &header)) {
+        image_header_check(sample->image, sample->image_bytes, &header)) {
         fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, fail_reason());
         note_first(pack, &pack->damaged, pack->first_damaged);
         fail_clear();

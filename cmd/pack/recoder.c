@@ -3,12 +3,105 @@
 
 #include "base/fail.h"
 #include "base/image_header.h"
-#include "cmd/pack/image_check.h"
+#include "base/memory.h"
 #include "cmd/pack/source.h"
 
 #include <errno.h>
+#include <setjmp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <jpeglib.h>
+#include <jerror.h>
+
+/* ---- encoding ---- */
+
+/* libjpeg's errors must not end the program. */
+struct encoder_errors {
+    struct jpeg_error_mgr manager; /* first, so libjpeg's pointer is ours */
+    jmp_buf escape;
+    char complaint[JMSG_LENGTH_MAX];
+};
+
+static void encoder_failed(j_common_ptr jpeg)
+{
+    struct encoder_errors *errors = (struct encoder_errors *)(void *)jpeg->err;
+
+    jpeg->err->format_message(jpeg, errors->complaint);
+    longjmp(errors->escape, 1);
+}
+
+static void raw_row(const struct sample *raw, uint32_t y, uint8_t *row)
+{
+    const uint8_t *image = raw->image;
+    size_t plane = (size_t)raw->width * raw->height, line = (size_t)y * raw->width;
+
+    if (raw->encoding == SAMPLE_RAW_HWC || raw->channels == 1) {
+        memcpy(row, image + line * raw->channels, (size_t)raw->width * raw->channels);
+        return;
+    }
+    const bool planes = raw->encoding == SAMPLE_RAW_CHW; /* blue is first in both layouts */
+    const size_t pixel_step = planes ? 1 : 3, channel_step = planes ? plane : 1;
+    for (uint32_t x = 0; x < raw->width; x++)
+        for (uint32_t channel = 0; channel < 3; channel++)
+            row[x * 3 + channel] = image[(2 - channel) * channel_step + (line + x) * pixel_step];
+}
+
+static int encode_jpeg(struct jpeg_compress_struct *jpeg, struct encoder_errors *errors,
+                       const struct sample *raw, int quality, unsigned char **to,
+                       unsigned long *bytes, uint8_t *row)
+{
+    if (setjmp(errors->escape))
+        return errors->manager.msg_code == JERR_OUT_OF_MEMORY ? -ENOMEM : -EINVAL;
+    jpeg_create_compress(jpeg);
+    jpeg_mem_dest(jpeg, to, bytes);
+    jpeg->image_width = raw->width;
+    jpeg->image_height = raw->height;
+    jpeg->input_components = (int)raw->channels;
+    jpeg->in_color_space = raw->channels == 1 ? JCS_GRAYSCALE : JCS_RGB;
+    jpeg_set_defaults(jpeg);
+    jpeg_set_quality(jpeg, quality, TRUE);
+    jpeg_start_compress(jpeg, TRUE);
+    while (jpeg->next_scanline < jpeg->image_height) {
+        raw_row(raw, jpeg->next_scanline, row);
+        jpeg_write_scanlines(jpeg, &row, 1);
+    }
+    jpeg_finish_compress(jpeg);
+    return 0;
+}
+
+int image_to_jpeg(const struct sample *raw, int quality, void **jpeg_bytes, size_t *capacity,
+                  size_t *count)
+{
+    struct jpeg_compress_struct jpeg = {0};
+    struct encoder_errors errors;
+
+    if ((raw->channels != 1 && raw->channels != 3) || !raw->width || !raw->height ||
+        raw->width > JPEG_MAX_DIMENSION || raw->height > JPEG_MAX_DIMENSION ||
+        (uint64_t)raw->width * raw->height * raw->channels != raw->image_bytes)
+        return fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes cannot become a JPEG",
+                    raw->width, raw->height, raw->channels, raw->image_bytes);
+    uint8_t *row = memory_zeroed((size_t)raw->width * raw->channels);
+    if (!row)
+        return -ENOMEM;
+    unsigned char *to = *jpeg_bytes;
+    unsigned long bytes = (unsigned long)*capacity;
+    jpeg.err = jpeg_std_error(&errors.manager);
+    errors.manager.error_exit = encoder_failed;
+    int code = encode_jpeg(&jpeg, &errors, raw, quality, &to, &bytes, row);
+    jpeg_destroy_compress(&jpeg);
+    free(row);
+    if (to != *jpeg_bytes) { /* too small: libjpeg allocated another and left ours */
+        free(*jpeg_bytes);
+        *jpeg_bytes = to;
+        *capacity = bytes;
+    }
+    *count = bytes;
+    return code ? fail(code, "cannot encode a JPEG: %s", errors.complaint) : 0;
+}
+
+/* ---- images that are made anew ---- */
 
 int recoder_open(struct recoder *recoder, const struct recode *recode)
 {

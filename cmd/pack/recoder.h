@@ -35,4 +35,9 @@ int recoder_apply(struct recoder *recoder, struct sample *sample, void **image, 
 /* Compute how many bytes of pixels the image will have. Returns 0 or a negative errno. */
 int recode_pixel_bytes(const struct recode *recode, const struct sample *sample, uint64_t *bytes);
 
+/* Encode a raw sample into *jpeg, a malloc()ed buffer of *capacity bytes that is replaced if too
+ * small. quality: 1 to 100. Stateless; any thread. Returns 0 or a negative errno. */
+int image_to_jpeg(const struct sample *raw, int quality, void **jpeg, size_t *capacity,
+                  size_t *count);
+
 #endif

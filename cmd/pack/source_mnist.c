@@ -13,8 +13,8 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "cmd/pack/recoder.h"
 #include "dataset/store.h"
-#include "cmd/pack/image_check.h"
 
 #include <assert.h>
 #include <errno.h>

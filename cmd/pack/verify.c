@@ -17,11 +17,11 @@
 #include "cmd/line.h"
 #include "cmd/outputs.h"
 #include "cmd/pack/cursor.h"
-#include "cmd/pack/image_check.h"
 #include "cmd/pack/verify.h"
 #include "dataset/hints_file.h"
 #include "dataset/store.h"
 #include "decode/decoder.h"
+#include "decode/image.h"
 #include "formats/format.h"
 #include "report/words.h"
 
@@ -172,8 +172,8 @@ static int check_record(struct verify *verify, struct checker *checker, uint64_t
         struct image_header header;
         if (sample.encoding == SAMPLE_ENCODED)
             code = verify->job->decode == VERIFY_PIXELS
-                       ? image_check_decode(sample.image, sample.image_bytes, &verify->job->limits)
-                       : image_check_headers(sample.image, sample.image_bytes, &header);
+                       ? image_verify(sample.image, sample.image_bytes, &verify->job->limits)
+                       : image_header_check(sample.image, sample.image_bytes, &header);
         else if ((uint64_t)sample.width * sample.height * sample.channels != sample.image_bytes)
             code = fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample.width,
                         sample.height, sample.channels, sample.image_bytes);

@@ -100,7 +100,7 @@ cp -r good-recordio bad-pixels
 poke bad-pixels/train.rec $((four + 4000)) '\377\331\377\331\377\331' # markers within the pixels
 expect 0 "$IOBENCH" verify bad-pixels
 expect 1 "$IOBENCH" verify --decode bad-pixels
-says "offset $four: the JPEG does not decode: "
+says "offset $four: Corrupt JPEG data: "
 
 # ---- inspect ----
 expect 0 "$IOBENCH" inspect good-recordio

@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "cmd/pack/image_check.h"
+#include "decode/image.h"
 
 #include <errno.h>
 
@@ -16,11 +16,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     struct image_header header;
 
     fail_clear();
-    int code = image_check_headers(copy, count, &header);
+    int code = image_header_check(copy, count, &header);
     FUZZ_CHECK(code == 0 || (code == -EBADMSG && *fail_reason()));
     if (code == 0) {
         fail_clear();
-        code = image_check_decode(copy, count, &limits);
+        code = image_verify(copy, count, &limits);
         FUZZ_CHECK(code == 0 || *fail_reason());
     }
     free(copy);

@@ -9,7 +9,7 @@
 #include "base/fail.h"
 #include "base/image_header.h"
 #include "base/random.h"
-#include "cmd/pack/image_check.h"
+#include "decode/image.h"
 
 #include <errno.h>
 #include <string.h>
@@ -34,7 +34,7 @@ static void mutations_end_well(const struct decode_source *whole, size_t from)
             copy[from + random_hash(2, i, j) % range] ^= (uint8_t)random_hash(3, i, j);
         int code = decode(&bench, &source, i);
         assert_true(code == 0 || code == DECODE_DAMAGED || code == -EBADMSG);
-        code = image_check_decode(copy, source.length, &limits);
+        code = image_verify(copy, source.length, &limits);
         assert_true(code == 0 || code == -EBADMSG);
     }
     stop(&bench);
@@ -50,9 +50,9 @@ static void header_is_read_and_checked(const struct decode_source *whole, enum i
     assert_int_equal(header.kind, kind);
     assert_int_equal(header.width, WIDTH);
     assert_int_equal(header.height, HEIGHT);
-    assert_int_equal(image_check_decode(whole->bytes, whole->length, &enough), 0);
-    assert_int_equal(image_check_decode(whole->bytes, whole->length, &few), -EBADMSG);
-    assert_int_equal(image_check_decode(whole->bytes, whole->length - 1, &enough), -EBADMSG);
+    assert_int_equal(image_verify(whole->bytes, whole->length, &enough), 0);
+    assert_int_equal(image_verify(whole->bytes, whole->length, &few), -EBADMSG);
+    assert_int_equal(image_verify(whole->bytes, whole->length - 1, &enough), -EBADMSG);
     assert_non_null(strstr(fail_reason(), "cut short"));
 }
 

@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "decode/decoder.h"
-#include "cmd/pack/image_check.h"
+#include "decode/image.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -182,7 +182,7 @@ static void texts_of_a_png_cost_nothing(void **unused)
     start(&bench, "jpeg:size=16");
     inflated_bytes = 0;
     assert_int_equal(decode(&bench, &image, 1), 0);
-    assert_int_equal(image_check_decode(image.bytes, image.length, &limits), 0);
+    assert_int_equal(image_verify(image.bytes, image.length, &limits), 0);
     assert_true(inflated_bytes > 0 && inflated_bytes <= 2 * 16 * 17);
     stop(&bench);
     drop(&image);
@@ -196,7 +196,7 @@ static void a_wrong_checksum_is_seen(void **unused)
 
     (void)unused;
     ((uint8_t *)(uintptr_t)image.bytes)[image.length - 13] ^= 1;
-    assert_int_equal(image_check_decode(image.bytes, image.length, &limits), -EBADMSG);
+    assert_int_equal(image_verify(image.bytes, image.length, &limits), -EBADMSG);
     assert_non_null(strstr(fail_reason(), "the PNG cannot be decoded"));
     drop(&image);
 }

@@ -12,7 +12,7 @@
 #include "cmd/pack/labels.h"
 #include "cmd/pack/source.h"
 #include "cmd/pack/packing.h"
-#include "cmd/pack/image_check.h"
+#include "decode/image.h"
 #include "cmd/pack/recoder.h"
 #include "shuffle/outline.h"
 
@@ -67,13 +67,13 @@ static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
     assert_int_equal(make_jpeg(&bgr, SAMPLE_RAW_HWC_BGR), hwc_bytes);
     assert_memory_equal(hwc, bgr, hwc_bytes);
     free(bgr);
-    assert_int_equal(image_check_headers(hwc, hwc_bytes, &header), 0);
+    assert_int_equal(image_header_check(hwc, hwc_bytes, &header), 0);
     assert_int_equal(header.kind, IMAGE_JPEG);
     assert_int_equal(header.width, 16);
     assert_int_equal(header.height, 32);
     assert_int_equal(header.components, 3);
     assert_false(header.progressive);
-    assert_int_equal(image_check_decode(hwc, hwc_bytes, &limits), 0);
+    assert_int_equal(image_verify(hwc, hwc_bytes, &limits), 0);
     free(hwc);
     free(chw);
 }
@@ -90,7 +90,7 @@ static void shrink_to_8(struct recoder *recoder, struct sample sample)
     assert_int_equal(recoder_apply(recoder, &sample, &jpeg, &capacity), 1);
     assert_ptr_equal(sample.image, jpeg);
     assert_int_equal(sample.encoding, SAMPLE_ENCODED);
-    assert_int_equal(image_check_headers(sample.image, sample.image_bytes, &header), 0);
+    assert_int_equal(image_header_check(sample.image, sample.image_bytes, &header), 0);
     assert_int_equal(header.kind, IMAGE_JPEG);
     assert_int_equal(header.width, 8);
     assert_int_equal(header.height, 16);
@@ -144,15 +144,15 @@ static void images_become_the_pixels_that_they_decode_to(void **unused)
         assert_int_equal(recode_pixel_bytes(&recoder.recode, &sample, &bytes), 0);
         assert_int_equal(recoder_apply(&recoder, &sample, &image, &capacity), 1);
         assert_true(bytes >= sample.image_bytes && bytes < sample.image_bytes + 32);
-        assert_int_equal(image_check_headers(sample.image, sample.image_bytes, &header), 0);
-        assert_int_equal(image_check_decode(sample.image, sample.image_bytes, &limits), 0);
+        assert_int_equal(image_header_check(sample.image, sample.image_bytes, &header), 0);
+        assert_int_equal(image_verify(sample.image, sample.image_bytes, &limits), 0);
         assert_int_equal(header.width, 16);
         assert_int_equal(header.height, 32);
         const struct sample hwc = make_raw(SAMPLE_RAW_HWC);
         assert_int_equal(sample.image_bytes, header.bytes + raw.image_bytes);
         assert_memory_equal((const uint8_t *)image + header.bytes, hwc.image, hwc.image_bytes);
         assert_int_equal(recoder_apply(&recoder, &sample, &image, &capacity), 0); /* as it is */
-        assert_int_equal(image_check_headers(image, sample.image_bytes - 1, &header), -EBADMSG);
+        assert_int_equal(image_header_check(image, sample.image_bytes - 1, &header), -EBADMSG);
     }
     recoder_close(&recoder);
     free(image);
@@ -207,9 +207,9 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
         assert_non_null(copy);
         memcpy(copy, jpeg, cut);
         fail_clear();
-        assert_int_equal(image_check_headers(copy, cut, &header), -EBADMSG);
+        assert_int_equal(image_header_check(copy, cut, &header), -EBADMSG);
         assert_non_null(strstr(fail_reason(), "of the image"));
-        assert_int_equal(image_check_decode(copy, cut, &limits), -EBADMSG);
+        assert_int_equal(image_verify(copy, cut, &limits), -EBADMSG);
         free(copy);
     }
     free(jpeg);
@@ -223,11 +223,11 @@ static void without_memory_no_jpeg_is_called_damaged(void **unused)
     unsigned refused = 0;
 
     (void)unused;
-    assert_int_equal(image_check_decode(jpeg, bytes, &limits), 0);
+    assert_int_equal(image_verify(jpeg, bytes, &limits), 0);
     const uint64_t count = counter_get(&allocations) - before;
     for (uint64_t at = 1; at <= count; at++) {
         allocation_refused = counter_get(&allocations) + at;
-        int code = image_check_decode(jpeg, bytes, &limits); /* libjpeg may need less */
+        int code = image_verify(jpeg, bytes, &limits); /* libjpeg may need less */
         assert_true(code == 0 || code == -ENOMEM);
         refused += code == -ENOMEM;
     }
@@ -244,9 +244,9 @@ static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
 
     (void)unused;
     memcpy((uint8_t *)jpeg + bytes - 6, "\xff\xd9\xff\xd9", 4);
-    assert_int_equal(image_check_headers(jpeg, bytes, &header), 0);
-    assert_int_equal(image_check_decode(jpeg, bytes, &limits), -EBADMSG);
-    assert_non_null(strstr(fail_reason(), "does not decode"));
+    assert_int_equal(image_header_check(jpeg, bytes, &header), 0);
+    assert_int_equal(image_verify(jpeg, bytes, &limits), -EBADMSG);
+    assert_non_null(strstr(fail_reason(), "Corrupt JPEG data"));
     free(jpeg);
 }
 

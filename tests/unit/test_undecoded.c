@@ -122,7 +122,7 @@ static void a_part_is_cut_short(void **unused)
 
     (void)unused;
     for (size_t bytes = 13; bytes < source.length; bytes++) {
-        assert_int_equal(image_check_headers(file, bytes, &header), -EBADMSG);
+        assert_int_equal(image_header_check(file, bytes, &header), -EBADMSG);
         assert_non_null(strstr(fail_reason(), "the GIF is cut short"));
     }
 }
