@@ -85,20 +85,10 @@ bool decoder_uses_hints(const struct plugin_choice *choice)
     return ops->uses_hints && ops->uses_hints(choice->settings);
 }
 
-bool decoder_makes_hints(const struct plugin_choice *choice)
-{
-    return decoder_of(choice->plugin)->make_hint != NULL;
-}
-
 size_t decoder_make_hint(struct decoder *decoder, const struct decode_source *source,
                          uint8_t hint[DECODE_HINT_MAX])
 {
     return decoder->ops->make_hint ? decoder->ops->make_hint(decoder->state, source, hint) : 0;
-}
-
-const struct view_shown *decoder_shown(const struct decoder *decoder)
-{
-    return decoder->traits.shown;
 }
 
 struct decode_source decode_source_of(const struct sample *sample)
@@ -118,20 +108,11 @@ struct decode_source decode_source_of(const struct sample *sample)
 
 void decode_figures_add(struct decode_figures *into, const struct decode_figures *from)
 {
-    into->images += from->images;
-    into->bytes += from->bytes;
-    into->grayscale += from->grayscale;
-    into->cmyk += from->cmyk;
-    into->progressive += from->progressive;
-    for (int kind = 0; kind < IMAGE_KINDS; kind++)
-        into->of_kind[kind] += from->of_kind[kind];
-    into->raw += from->raw;
-    into->failed += from->failed;
-    into->truncated += from->truncated;
-    into->corrupt += from->corrupt;
-    into->entered += from->entered;
-    into->stale += from->stale;
-    into->on_cpu += from->on_cpu;
+    uint64_t *sums = (void *)into;
+    const uint64_t *counts = (const void *)from;
+
+    for (size_t i = 0; i < sizeof *into / sizeof *sums; i++) /* counts, and nothing else */
+        sums[i] += counts[i];
 }
 
 bool decode_figures_describe(const struct decode_figures *figures, char *text, size_t bytes)

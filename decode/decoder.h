@@ -122,10 +122,7 @@ int decoder_begin(struct decoder *decoder, const struct decode_source *source,
  * pending. */
 int decoder_finish(struct decoder *decoder, uint32_t index);
 bool decoder_uses_hints(const struct plugin_choice *choice);
-bool decoder_makes_hints(const struct plugin_choice *choice);
 size_t decoder_make_hint(struct decoder *decoder, const struct decode_source *source,
                          uint8_t hint[DECODE_HINT_MAX]);
-/* Return what the last decoded row shows; NULL if rows hold no pixels. */
-const struct view_shown *decoder_shown(const struct decoder *decoder);
 
 #endif

@@ -165,7 +165,8 @@ static void on_progress(j_common_ptr jpeg)
         longjmp(state->escape, 1);
 }
 
-static void source_begin(j_decompress_ptr jpeg)
+/* All bytes are there from the start. */
+static void source_idle(j_decompress_ptr jpeg)
 {
     (void)jpeg;
 }
@@ -194,11 +195,6 @@ static void source_skip(j_decompress_ptr jpeg, long bytes)
     }
     source->next_input_byte += bytes;
     source->bytes_in_buffer -= (size_t)bytes;
-}
-
-static void source_end(j_decompress_ptr jpeg)
-{
-    (void)jpeg;
 }
 
 /* ---- one JPEG ---- */
@@ -447,11 +443,11 @@ static int jpeg_open(void *opaque, const void *settings, struct decoder_traits *
     state->progress.progress_monitor = on_progress;
     state->jpeg.progress = &state->progress;
     state->source = (struct jpeg_source_mgr){
-        .init_source = source_begin,
+        .init_source = source_idle,
         .fill_input_buffer = source_fill,
         .skip_input_data = source_skip,
         .resync_to_restart = jpeg_resync_to_restart,
-        .term_source = source_end,
+        .term_source = source_idle,
     };
     state->jpeg.src = &state->source;
     return bump_serve_jpeg(&state->bump, (struct jpeg_common_struct *)&state->jpeg);

@@ -377,11 +377,11 @@ static void show_record(struct show *show, uint32_t i)
             view_of_record(show->settings->seed, show->settings->epoch, shown->record);
         if (decoder_decode(&show->whole, &source, &view, show->whole_row) >= 0) {
             whole = show->whole_row;
-            shown->view = *decoder_shown(&show->whole);
+            shown->view = *show->whole.traits.shown;
         }
         shown->code = decoder_decode(&show->decoder, &source, &view, show->row);
         if (shown->code >= 0)
-            shown->view = *decoder_shown(&show->decoder);
+            shown->view = *show->decoder.traits.shown;
     }
     if (shown->code)
         snprintf(shown->reason, sizeof shown->reason, "%s", fail_reason());

@@ -451,7 +451,7 @@ static int decode_on_cpu(struct nvjpeg_state *state, const struct decode_source 
 {
     const int code = decoder_decode(&state->cpu, source, view, row);
 
-    state->shown = *decoder_shown(&state->cpu);
+    state->shown = *state->cpu.traits.shown;
     /* These three are counted for all images by who calls. */
     state->cpu.figures.images = state->cpu.figures.bytes = state->cpu.figures.failed = 0;
     decode_figures_add(figures, &state->cpu.figures);

@@ -273,7 +273,7 @@ int job_choose(const struct job *job, struct job_plugins *plugins)
         code = plugin_choose("decoder", decoder_registry, job->decode.decoder, &plugins->decoder);
     if (code == 0)
         code = plugin_usable(plugins->decoder.plugin);
-    if (code == 0 && job->decode.entry_points && !decoder_makes_hints(&plugins->decoder))
+    if (code == 0 && job->decode.entry_points && !decoder_of(plugins->decoder.plugin)->make_hint)
         code = fail(EINVAL, "--entry-points: decoder %s finds none", job->decode.decoder);
     if (code == 0)
         code = trainer_choose(job->trainer, &plugins->trainer);

@@ -284,8 +284,8 @@ static void boxes_are_shown(void **unused)
         if (decode(&cpu, &sources[i], i) < 0)
             continue;
         assert_int_equal(decode(&device, &sources[i], i), 0);
-        const struct view_shown *a = decoder_shown(&cpu.decoder);
-        const struct view_shown *b = decoder_shown(&device.decoder);
+        const struct view_shown *a = cpu.decoder.traits.shown;
+        const struct view_shown *b = device.decoder.traits.shown;
         assert_int_equal(a->width, b->width);
         assert_int_equal(a->height, b->height);
         assert_true(a->box.x == b->box.x && a->box.y == b->box.y && a->box.width == b->box.width &&

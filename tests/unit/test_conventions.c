@@ -129,7 +129,7 @@ static void decode(const char *text, uint8_t row[32 * 32 * 3], struct view_shown
     assert_int_equal(plugin_choose("decoder", decoder_registry, text, &choice), 0);
     assert_int_equal(decoder_open(&decoder, &choice), 0);
     assert_int_equal(decoder_decode(&decoder, &source, &view, row), 0);
-    *shown = *decoder_shown(&decoder);
+    *shown = *decoder.traits.shown;
     decoder_close(&decoder);
     plugin_release(&choice);
 }

@@ -74,7 +74,7 @@ static void raw_pixels_of_the_size_of_the_row_are_copied(void **unused)
         start(&bench, decoders[wide]);
         for (uint64_t seed = 0; seed < 30; seed++) {
             assert_int_equal(decode(&bench, &sources[seed % 3], seed), 0);
-            const struct view_box *box = &decoder_shown(&bench.decoder)->box;
+            const struct view_box *box = &bench.decoder.traits.shown->box;
             seen[box->mirror] = true;
             for (uint32_t i = 0; i < SIDE * SIDE; i++) {
                 const uint32_t x = box->mirror ? SIDE - 1 - i % SIDE : i % SIDE;
