@@ -127,7 +127,7 @@ static void show_row(void *context, const struct infer_result *result, const str
                "median", "90%", "99%", "max", "wait", "top-1", "top-5");
     }
     printf("%-4s %5u %8s %7s", row->precision, row->batch_size,
-           words_rate(infer_samples_per_s(row), whole),
+           words_rate(result_epoch_samples_per_s(&row->io), whole),
            words_rate(infer_compute_samples_per_s(row), network));
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++)
         printf(" %7s", words_duration(histogram_quantile(&row->latency_ns, shown[i]), whole));
@@ -174,14 +174,14 @@ static void print_source(const struct infer_result *result)
 {
     double most = 0;
 
-    if (infer_storage_percent(&result->rows[0]) < 0) {
+    if (result_epoch_device_percent(&result->rows[0].io) < 0) {
         printf("from storage: unknown: %s\n", escape_shown(result->rows[0].io.device.reason));
         return;
     }
     printf("from storage: %.0f%% of the bytes of the first pass",
-           infer_storage_percent(&result->rows[0]));
+           result_epoch_device_percent(&result->rows[0].io));
     for (uint32_t i = 1; i < result->row_count; i++)
-        most = fmax(most, infer_storage_percent(&result->rows[i]));
+        most = fmax(most, result_epoch_device_percent(&result->rows[i].io));
     if (result->row_count > 1)
         printf(", at most %.0f%% of a later one", most);
     printf("\n");
@@ -197,9 +197,7 @@ static json_t *json_share(bool known, double share)
 static json_t *json_row(const struct infer_result *result, const struct infer_row *row)
 {
     const bool known = has_accuracy(result, row);
-
-    const double storage = infer_storage_percent(row);
-
+    const double storage = result_epoch_device_percent(&row->io);
     static const struct {
         const char *key;
         double fraction;
@@ -221,9 +219,10 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
         row->is_int8 ? json_integer((json_int_t)row->int8.in_int8) : json_null(), "weight_layers",
         row->is_int8 ? json_integer((json_int_t)row->int8.layers) : json_null(), "precision",
         row->precision, "batch_size", (json_int_t)row->batch_size, "samples",
-        (json_int_t)row->io.samples, "samples_per_s", json_number(infer_samples_per_s(row)),
-        "network_samples_per_s", json_number(infer_compute_samples_per_s(row)), "latency", object,
-        "wall_s", json_number((double)row->io.wall_ns * 1e-9), "wait_s",
+        (json_int_t)row->io.samples, "samples_per_s",
+        json_number(result_epoch_samples_per_s(&row->io)), "network_samples_per_s",
+        json_number(infer_compute_samples_per_s(row)), "latency", object, "wall_s",
+        json_number((double)row->io.wall_ns * 1e-9), "wait_s",
         json_number((double)row->io.wait_ns * 1e-9), "compute_s",
         json_number((double)row->io.compute_ns * 1e-9), "labelled", (json_int_t)row->counted,
         "loss", json_share(known, row->loss), "top1", json_share(known, row->top1), "top5",

@@ -57,23 +57,6 @@ static int search(void *context)
     return format_catalog(format, job->read.data, false, &skipping, search->catalog);
 }
 
-/* Compressed shards are indexed by offsets in the inflated stream, which only one reader serves. */
-static int check_compressed(const struct catalog *catalog, struct job_plugins *plugins,
-                            struct result *result)
-{
-    const struct plugin *reader = plugins->reader.plugin;
-    const struct plugin *inflating = reader_auto(store_of(catalog->root)->scheme, true);
-
-    if (!catalog->compressed || reader->idle || reader_of(reader)->inflates)
-        return 0;
-    result_notice(result,
-                  "the shards are compressed as a whole: they are read by the %s reader, not %s, "
-                  "and %s shuffles",
-                  inflating->name, reader->name, plugins->shuffle.plugin->name);
-    plugin_release(&plugins->reader);
-    return plugin_choose("reader", reader_registry, inflating->name, &plugins->reader);
-}
-
 int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
               struct job_plugins *plugins, struct catalog **catalog, struct result *result)
 {
@@ -119,5 +102,17 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
     if (code)
         return code;
     snprintf(result->shuffle, sizeof result->shuffle, "%s", plugins->shuffle.text);
-    return check_compressed(found, plugins, result);
+    /* Compressed shards are indexed by offsets in the inflated stream, which only one reader
+     * serves.
+     */
+    const struct plugin *reader = plugins->reader.plugin;
+    if (!found->compressed || reader->idle || reader_of(reader)->inflates)
+        return 0;
+    const struct plugin *inflating = reader_auto(store_of(found->root)->scheme, true);
+    result_notice(result,
+                  "the shards are compressed as a whole: they are read by the %s reader, not %s, "
+                  "and %s shuffles",
+                  inflating->name, reader->name, plugins->shuffle.plugin->name);
+    plugin_release(&plugins->reader);
+    return plugin_choose("reader", reader_registry, inflating->name, &plugins->reader);
 }

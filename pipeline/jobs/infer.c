@@ -252,14 +252,22 @@ static int measure_row(struct inference *inference, const char *precision, uint3
     return 0;
 }
 
-/* Measure every precision with every batch size. */
-static int measure_all(struct inference *inference)
+int infer_run(const struct infer_job *job, const struct infer_observer *observer,
+              struct infer_result *result)
 {
-    const struct infer_job *job = inference->job;
-    struct infer_result *result = inference->result;
+    struct inference *inference = memory_zeroed(sizeof *inference); /* larger than a small stack */
+
+    *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
+    if (!inference)
+        return -ENOMEM;
+    inference->job = job;
+    inference->observer = observer;
+    inference->result = result;
+    inference->alone = ranks_alone();
+    inference->session =
+        (struct session){.job = &job->job, .ranks = &inference->alone, .result = &result->result};
     struct network_input *input = &inference->input;
     int code = 0;
-
     for (uint32_t i = 0; i < job->precision_count && code == 0; i++) { /* before any is measured */
         struct plugin_choice choice;
         const char *precision = is_int8(job->precisions[i]) ? NULL : job->precisions[i];
@@ -287,24 +295,6 @@ static int measure_all(struct inference *inference)
     for (uint32_t i = 0; i < job->precision_count; i++)
         for (uint32_t j = 0; j < job->batch_size_count && code == 0; j++)
             code = measure_row(inference, job->precisions[i], job->batch_sizes[j]);
-    return code;
-}
-
-int infer_run(const struct infer_job *job, const struct infer_observer *observer,
-              struct infer_result *result)
-{
-    struct inference *inference = memory_zeroed(sizeof *inference); /* larger than a small stack */
-
-    *result = (struct infer_result){.result = {.job = &job->job, .valid = true}};
-    if (!inference)
-        return -ENOMEM;
-    inference->job = job;
-    inference->observer = observer;
-    inference->result = result;
-    inference->alone = ranks_alone();
-    inference->session =
-        (struct session){.job = &job->job, .ranks = &inference->alone, .result = &result->result};
-    int code = measure_all(inference);
     fail_hold();
     witness_close(inference->session.witness);
     input_close(&inference->input);
@@ -318,16 +308,6 @@ void infer_destroy(struct infer_result *result)
 {
     free(result->rows);
     result_destroy(&result->result);
-}
-
-double infer_samples_per_s(const struct infer_row *row)
-{
-    return result_epoch_samples_per_s(&row->io);
-}
-
-double infer_storage_percent(const struct infer_row *row)
-{
-    return result_epoch_device_percent(&row->io);
 }
 
 double infer_compute_samples_per_s(const struct infer_row *row)

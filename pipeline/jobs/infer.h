@@ -69,10 +69,7 @@ int infer_run(const struct infer_job *job, const struct infer_observer *observer
               struct infer_result *result);
 void infer_destroy(struct infer_result *result);
 
-/* Return samples per second: of the whole pipeline, and of the network alone by its median time. */
-double infer_samples_per_s(const struct infer_row *row);
-/* Percent of the bytes of the records that left storage during the pass; negative: unknown. */
-double infer_storage_percent(const struct infer_row *row);
+/* Return the samples per second of the network alone, by its median time. */
 double infer_compute_samples_per_s(const struct infer_row *row);
 
 #endif

@@ -96,25 +96,6 @@ static int save_hints(void *context)
 
 /* ---- once ---- */
 
-/* Interrupted, only the reason is sure to be shown. */
-static int tell_hints(struct result *result, int code, const char *reason)
-{
-    const struct result_hints *told = &result->hints;
-
-    if (code == 0 && !told->were_made)
-        result_notice(result, "entry points of all images drawn were there: none were made");
-    else if (code == 0 && told->path[0] == '\0')
-        result_notice(result, "entry points were not kept: %s", told->reason);
-    if (code == 0)
-        return 0;
-    if (!told->were_made)
-        return fail(code, "%s", reason);
-    if (told->path[0])
-        return fail(code, "%s; entry points of %llu images are in %s", reason,
-                    (unsigned long long)told->kept_images, told->path);
-    return fail(code, "%s; entry points were not kept: %s", reason, told->reason);
-}
-
 int keep_hints(struct session *session, const struct job_plugins *plugins, struct catalog *catalog,
                struct hinting *hinting, int code)
 {
@@ -152,7 +133,19 @@ int keep_hints(struct session *session, const struct job_plugins *plugins, struc
     }
     told->keep_ns = clock_now_ns() - start_ns;
     fail_clear();
-    return session->ranks->place.rank == 0 ? tell_hints(session->result, code, reason)
-           : code                          ? fail(code, "%s", reason)
-                                           : 0;
+    const bool tells = session->ranks->place.rank == 0;
+    if (code == 0 && tells && !told->were_made)
+        result_notice(session->result,
+                      "entry points of all images drawn were there: none were made");
+    else if (code == 0 && tells && told->path[0] == '\0')
+        result_notice(session->result, "entry points were not kept: %s", told->reason);
+    if (code == 0)
+        return 0;
+    /* Interrupted, only the reason is sure to be shown. */
+    if (!tells || !told->were_made)
+        return fail(code, "%s", reason);
+    if (told->path[0])
+        return fail(code, "%s; entry points of %llu images are in %s", reason,
+                    (unsigned long long)told->kept_images, told->path);
+    return fail(code, "%s; entry points were not kept: %s", reason, told->reason);
 }

@@ -44,11 +44,6 @@ int input_find(struct network_input *input, const struct job *job, const char *d
                 : find_data(&input->job, ranks, &scan, &input->plugins, &input->catalog, result);
 }
 
-int input_draws(const struct network_input *input, uint64_t *draws)
-{
-    return engine_draws(&input->job, &input->plugins, input->catalog, draws);
-}
-
 void input_shut(struct network_input *input)
 {
     engine_destroy(input->engine);

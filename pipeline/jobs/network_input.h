@@ -42,8 +42,6 @@ struct network_input {
  * go to result. Collective. Returns 0 or -errno; call input_close() in either case. */
 int input_find(struct network_input *input, const struct job *job, const char *data,
                enum input_use use, uint32_t side, struct ranks *ranks, struct result *result);
-/* Count the samples that this rank takes in the job's first epoch. Returns 0 or -errno. */
-int input_draws(const struct network_input *input, uint64_t *draws);
 /* Create an engine for `epochs` epochs, starting with `first_epoch`, whose batches go to this
  * network. May be called again after the job was changed. */
 int input_open(struct network_input *input, struct training *training, uint64_t first_epoch,

@@ -191,7 +191,8 @@ static int open_network(struct training_run *training)
     struct recipe *recipe = &result->recipe;
     const uint32_t ranks = job->ranks->place.ranks;
     uint64_t draws;
-    int code = input_draws(&training->learn, &draws);
+    const struct network_input *learn = &training->learn;
+    int code = engine_draws(&learn->job, &learn->plugins, learn->catalog, &draws);
 
     if (code)
         return code;
@@ -241,21 +242,14 @@ static int open_network(struct training_run *training)
     result->activation_bytes = training_activation_bytes(&training->network);
     snprintf(result->precision, sizeof result->precision, "%s",
              training_precision(&training->network));
-    return 0;
-}
-
-/* Every rank reads the file. It is told: curves that begin with trained weights say little about a
- * recipe. */
-static int import_weights(struct training_run *training)
-{
-    const struct train_job *job = training->job;
-    int code = job->final_weights ? file_draft_check(job->final_weights) : 0;
-
+    /* Every rank reads the file. It is told: curves that begin with trained weights say little
+     * about a recipe. */
+    code = job->final_weights ? file_draft_check(job->final_weights) : 0;
     if (code || !job->initial_weights)
         return code;
     code = training_import(&training->network, job->initial_weights);
     if (code == 0)
-        result_notice(&training->result->result, "training started from the weights in %s",
+        result_notice(&result->result, "training started from the weights in %s",
                       job->initial_weights);
     return code;
 }
@@ -284,20 +278,6 @@ static void describe_settings(struct training_run *training)
              training->learn.plugins.decoder.text);
 }
 
-/* Find the line of this option. Returns its value and its length, or NULL. */
-static const char *find_value(const char *text, const char *option, int option_bytes, int *bytes)
-{
-    for (const char *line = text; *line;) {
-        const int line_bytes = (int)strcspn(line, "\n");
-        *bytes = line_bytes - option_bytes - 1;
-        if (*bytes >= 0 && strncmp(line, option, (size_t)option_bytes) == 0 &&
-            line[option_bytes] == ' ')
-            return line + option_bytes + 1;
-        line += line_bytes + (line[line_bytes] == '\n');
-    }
-    return NULL;
-}
-
 /* Note each setting that is another than in a checkpoint; what that does not name is not compared.
  */
 static void note_differences(const char *before, const char *now, struct result *result)
@@ -306,9 +286,14 @@ static void note_differences(const char *before, const char *now, struct result 
         const int option_bytes = (int)strcspn(line, " "), line_bytes = (int)strcspn(line, "\n");
         const char *value = line + option_bytes + 1;
         const int bytes = line_bytes - option_bytes - 1;
-        int old_bytes;
-        const char *old = find_value(before, line, option_bytes, &old_bytes);
-        if (old && (old_bytes != bytes || strncmp(old, value, (size_t)bytes) != 0)) {
+        const char *old = before; /* the line of the same option */
+        while (*old && strncmp(old, line, (size_t)option_bytes + 1) != 0) {
+            old += strcspn(old, "\n");
+            old += *old == '\n';
+        }
+        const int old_bytes = (int)strcspn(old, "\n") - option_bytes - 1;
+        old += *old ? option_bytes + 1 : 0;
+        if (*old && (old_bytes != bytes || strncmp(old, value, (size_t)bytes) != 0)) {
             char was[256];
             snprintf(was, sizeof was, "%.*s", old_bytes, old);
             result_notice(result, "resumed with another setting: %.*s %.*s, was %s", option_bytes,
@@ -372,15 +357,6 @@ static int resume(struct training_run *training)
 
 /* ---- start to end ---- */
 
-/* Or a copy with its times. */
-static bool is_same_set(const struct catalog *one, const struct catalog *other)
-{
-    return one->record_count == other->record_count && one->shard_count == other->shard_count &&
-           one->shard_count > 0 && one->shards[0].bytes == other->shards[0].bytes &&
-           one->shards[0].mtime_ns == other->shards[0].mtime_ns &&
-           memcmp(one->records, other->records, one->record_count * sizeof *one->records) == 0;
-}
-
 /* Find the data to train on, and those to evaluate with. */
 static int find_sets(struct training_run *training)
 {
@@ -417,7 +393,12 @@ static int find_sets(struct training_run *training)
             code = fail(
                 EINVAL, "--eval-data %s: %u ranks exceed its %llu sample%s; use fewer ranks",
                 job->evaluation_data, ranks, (unsigned long long)samples, samples == 1 ? "" : "s");
-        if (code == 0 && is_same_set(learn->catalog, evaluate->catalog))
+        const struct catalog *one = learn->catalog, *other = evaluate->catalog;
+        if (code == 0 && one->record_count == other->record_count &&
+            one->shard_count == other->shard_count && one->shard_count > 0 &&
+            one->shards[0].bytes == other->shards[0].bytes &&
+            one->shards[0].mtime_ns == other->shards[0].mtime_ns && /* or a copy with its times */
+            memcmp(one->records, other->records, one->record_count * sizeof *one->records) == 0)
             result_notice(result, "evaluated on the training set: its accuracy says nothing about "
                                   "other images");
     }
@@ -427,51 +408,6 @@ static int find_sets(struct training_run *training)
     if (job->job.decode.entry_points)
         learn->hinting = &training->hinting;
     return code;
-}
-
-static int open_inputs(struct training_run *training)
-{
-    const struct train_job *job = training->job;
-    struct train_result *result = training->result;
-    const uint64_t first = result->first_epoch;
-    int code = input_open(&training->learn, &training->network, first, job->job.epochs - first,
-                          &result->result);
-
-    if (code == 0 && job->evaluation_data)
-        code = input_open(&training->evaluate, &training->network, 0, 1, &training->evaluation);
-    result->epochs = memory_array(job->job.epochs, sizeof *result->epochs);
-    return code || result->epochs ? code : -ENOMEM;
-}
-
-static int prepare_training(struct training_run *training)
-{
-    struct session *session = &training->session;
-    const struct train_job *job = training->job;
-    int code = session_open(session, 0);
-
-    if (code == 0)
-        code = find_sets(training);
-    if (code == 0)
-        code = session_watch(session, training->learn.catalog, &training->learn.plugins);
-    if (code == 0)
-        code = session_meet(session, open_network(training));
-    if (code == 0)
-        code = session_meet(session, import_weights(training));
-    if (code == 0)
-        code = session_meet(session, resume(training));
-    /* Every rank reads the file, on its node: an older checkpoint in a folder of that name there
-     * would be trained with the others' gradients. */
-    if (code == 0 && (job->resume || job->initial_weights)) {
-        uint32_t other;
-        code = ranks_compare(job->ranks, training->network.loaded, &other);
-        if (code == 0 && other)
-            code = fail(EINVAL,
-                        "%s: rank %u on %s found other weights there than rank 0 on %s: all need "
-                        "the same file",
-                        job->resume ? training->checkpoint_path : job->initial_weights, other,
-                        job->ranks->peers[other].host, job->ranks->peers[0].host);
-    }
-    return code ? code : session_meet(session, open_inputs(training));
 }
 
 static void report_cold(void *context, const struct cache_progress *progress)
@@ -557,6 +493,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
               struct train_result *result)
 {
     struct training_run *training = memory_zeroed(sizeof *training); /* larger than a small stack */
+    struct session *session = &training->session;
 
     *result = (struct train_result){.job = job->job};
     result->job.runs = 1;
@@ -566,13 +503,42 @@ int train_run(const struct train_job *job, const struct train_observer *observer
         free(training);
         return code;
     }
-    training->session =
+    *session =
         (struct session){.job = &result->job, .ranks = job->ranks, .result = &result->result};
     training->job = job;
     training->observer = observer;
     training->result = result;
     training->lock.fd = -1;
-    code = prepare_training(training);
+    code = session_open(session, 0);
+    if (code == 0)
+        code = find_sets(training);
+    if (code == 0)
+        code = session_watch(session, training->learn.catalog, &training->learn.plugins);
+    if (code == 0)
+        code = session_meet(session, open_network(training));
+    if (code == 0)
+        code = session_meet(session, resume(training));
+    /* Every rank reads the file, on its node: an older checkpoint in a folder of that name there
+     * would be trained with the others' gradients. */
+    if (code == 0 && (job->resume || job->initial_weights)) {
+        uint32_t other;
+        code = ranks_compare(job->ranks, training->network.loaded, &other);
+        if (code == 0 && other)
+            code = fail(EINVAL,
+                        "%s: rank %u on %s found other weights there than rank 0 on %s: all need "
+                        "the same file",
+                        job->resume ? training->checkpoint_path : job->initial_weights, other,
+                        job->ranks->peers[other].host, job->ranks->peers[0].host);
+    }
+    if (code == 0) {
+        const uint64_t first = result->first_epoch;
+        code = input_open(&training->learn, &training->network, first, job->job.epochs - first,
+                          &result->result);
+        if (code == 0 && job->evaluation_data)
+            code = input_open(&training->evaluate, &training->network, 0, 1, &training->evaluation);
+        result->epochs = memory_array(job->job.epochs, sizeof *result->epochs);
+        code = session_meet(session, code || result->epochs ? code : -ENOMEM);
+    }
     if (code == 0)
         code = learn(training);
     code = ranks_meet(job->ranks, code, NULL);
@@ -594,7 +560,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     hinting_close(&training->hinting);
     training->network.failed = code != 0;
     training_close(&training->network);
-    session_close(&training->session, code);
+    session_close(session, code);
     file_lock_release(&training->lock);
     free(training->checkpoint_path);
     free(training);
