@@ -12,10 +12,9 @@
 #include "shuffle/plan.h"
 
 /* Return the memory still available to this rank: its share of the machine's or of the control
- * group's memory, or the rest of --memory-limit, of which a network already uses held_bytes.
- * *headroom names which of these decides. */
-uint64_t budget_available_bytes(const struct engine_config *config, uint64_t held_bytes,
-                                struct headroom *headroom);
+ * group's memory, or the rest of --memory-limit, of which a network already uses held_bytes;
+ * and which of these decides. */
+struct headroom budget_headroom(const struct engine_config *config, uint64_t held_bytes);
 
 /* Divide the memory, see result->memory_bytes and the following; either way fills *result as far as
  * it got. workers: decode threads; decoder_bytes: held by each one's decoder. Returns 0, or -ENOMEM

@@ -32,7 +32,6 @@ struct engine {
     struct loader *loader;
     struct decoders *decoders;
     void *rows;
-    size_t rows_bytes;
     uint32_t workers;
     struct resume_point resume;
     struct account account;
@@ -43,13 +42,6 @@ struct engine {
     struct result_epoch *epoch;
     uint64_t draws, next_tick_ns;
 };
-
-static uint64_t available_bytes(const struct engine *engine)
-{
-    struct headroom headroom;
-
-    return budget_available_bytes(&engine->config, engine->held_bytes, &headroom);
-}
 
 /* Return the scope of this job's plans. */
 static struct plan_scope scope_of(const struct job *job, const struct catalog *catalog)
@@ -96,51 +88,6 @@ int engine_draws(const struct job *job, const struct job_plugins *plugins,
     return code;
 }
 
-/* Open the trainer and get its memory for the rows of the batches. */
-static int open_trainer(struct engine *engine, size_t row_bytes, uint32_t buffers)
-{
-    const struct engine_config *config = &engine->config;
-    const struct job *job = config->job;
-    const uint64_t batch_size = job->batch_size, records = config->catalog->record_count;
-    const struct trainer_config trainer_config = {
-        .batch_size = (uint32_t)batch_size,
-        .row_bytes = row_bytes,
-        .seed = job->order.seed,
-        .ranks = config->ranks,
-        .silence_ns = job->silence_ns,
-        .open_load = job->open_load / (config->ranks ? config->ranks->place.ranks : 1),
-        .tick = config->tick,
-    };
-    int code = 0;
-
-    if (config->trainer)
-        engine->trainer = *config->trainer;
-    else
-        code = trainer_open(&engine->trainer, &config->plugins->trainer, &trainer_config);
-    /* A network is compiled for each size of a batch: the whole ones and an epoch's last. */
-    if (code == 0 && engine->trainer.ops->prepare) {
-        uint64_t draws;
-        code = count_draws(job, &engine->plan, &engine->resume, &draws);
-        if (code == 0 && draws >= batch_size)
-            code = trainer_prepare(&engine->trainer, (uint32_t)batch_size);
-        if (code == 0 && draws % batch_size)
-            code = trainer_prepare(&engine->trainer, (uint32_t)(draws % batch_size));
-    }
-    engine->rows_bytes = row_bytes * batch_size * buffers;
-    if (code || engine->rows_bytes == 0)
-        return code;
-    engine->rows = trainer_allocate(&engine->trainer, engine->rows_bytes);
-    if (!engine->rows)
-        return -ENOMEM;
-    /* Fault in, off the clock, the rows of each batch that a set of this size can fill. */
-    for (uint32_t i = 0; i < buffers && code == 0; i++) {
-        memset((char *)engine->rows + i * batch_size * row_bytes, 0,
-               (records < batch_size ? records : batch_size) * row_bytes);
-        code = tick_ask(config->tick);
-    }
-    return code;
-}
-
 int engine_reach(struct engine *engine, struct reach *reach)
 {
     const struct engine_config *config = &engine->config;
@@ -154,20 +101,27 @@ int engine_reach(struct engine *engine, struct reach *reach)
                       order_rank_samples(&config->job->order), 2 * (ahead ? ahead : 128 << 10));
 }
 
-static int build_engine(struct engine *engine, struct result *result)
+int engine_create(const struct engine_config *config, struct result *result, struct engine **made)
 {
-    const struct engine_config *config = &engine->config;
+    struct engine *engine = *made = memory_zeroed(sizeof *engine);
     const struct job *job = config->job;
     const struct job_plugins *plugins = config->plugins;
     const bool overlaps = job->order.overlap_epochs;
     const uint32_t buffers = (uint32_t)(job->prefetch_batches ? job->prefetch_batches : 1) + 1;
     struct plan_scope scope = scope_of(job, config->catalog);
+    const uint64_t batch_size = job->batch_size, records = config->catalog->record_count;
+    const uint32_t ranks = config->ranks ? config->ranks->place.ranks : 1;
     struct decoder_traits decoder;
-    int code = job_resume(job, &engine->resume);
 
+    if (!engine)
+        return -ENOMEM;
+    engine->config = *config;
+    config = &engine->config;
+    int code = job_resume(job, &engine->resume);
     if (job->cold.memory_limit_bytes && config->trainer)
         engine->held_bytes = memory_resident_bytes();
-    scope.memory_bytes = available_bytes(engine) / (overlaps ? 2 : 1);
+    scope.memory_bytes =
+        budget_headroom(config, engine->held_bytes).available_bytes / (overlaps ? 2 : 1);
     if (code == 0)
         code = plan_open(&engine->plan, &plugins->shuffle, &scope);
     if (code == 0 && overlaps)
@@ -183,20 +137,52 @@ static int build_engine(struct engine *engine, struct result *result)
     result->threads = engine->workers;
     /* Check all memory before allocating any. */
     code = budget_make(config, &engine->plan.traits, engine->workers,
-                       decoder.row_bytes * job->batch_size * buffers, decoder.held_bytes,
+                       decoder.row_bytes * batch_size * buffers, decoder.held_bytes,
                        engine->held_bytes, result);
     if (code || job->dry_run)
         return code;
     if (config->hinting)
-        code = hinting_open(config->hinting, config->catalog->record_count, engine->resume.epoch);
-    if (code == 0)
-        code = open_trainer(engine, decoder.row_bytes, buffers);
+        code = hinting_open(config->hinting, records, engine->resume.epoch);
+    if (config->trainer)
+        engine->trainer = *config->trainer;
+    else if (code == 0)
+        code = trainer_open(&engine->trainer, &plugins->trainer,
+                            &(struct trainer_config){
+                                .batch_size = (uint32_t)batch_size,
+                                .row_bytes = decoder.row_bytes,
+                                .seed = job->order.seed,
+                                .ranks = config->ranks,
+                                .silence_ns = job->silence_ns,
+                                .open_load = job->open_load / ranks,
+                                .tick = config->tick,
+                            });
+    /* A network is compiled for each size of a batch: the whole ones and an epoch's last. */
+    if (code == 0 && engine->trainer.ops->prepare) {
+        uint64_t draws;
+        code = count_draws(job, &engine->plan, &engine->resume, &draws);
+        if (code == 0 && draws >= batch_size)
+            code = trainer_prepare(&engine->trainer, (uint32_t)batch_size);
+        if (code == 0 && draws % batch_size)
+            code = trainer_prepare(&engine->trainer, (uint32_t)(draws % batch_size));
+    }
     if (code)
         return code;
+    /* The trainer's memory for the rows. Fault in, off the clock, those of each batch that a set of
+     * this size can fill. */
+    const size_t batch_bytes = decoder.row_bytes * batch_size;
+    if (batch_bytes && !(engine->rows = trainer_allocate(&engine->trainer, batch_bytes * buffers)))
+        return -ENOMEM;
+    for (uint32_t i = 0; engine->rows && i < buffers; i++) {
+        memset((char *)engine->rows + i * batch_bytes, 0,
+               (records < batch_size ? records : batch_size) * decoder.row_bytes);
+        if ((code = tick_ask(config->tick)))
+            return code;
+    }
     /* Cap the memory of all decode threads for huge images at a share of what is left. */
-    bump_limit_together(available_bytes(engine) / (job->cold.memory_limit_bytes ? 8 : 4));
+    bump_limit_together(budget_headroom(config, engine->held_bytes).available_bytes /
+                        (job->cold.memory_limit_bytes ? 8 : 4));
     engine->batches = batches_create(&(struct batches_config){
-        .batch_size = (uint32_t)job->batch_size,
+        .batch_size = (uint32_t)batch_size,
         .buffers = buffers,
         .row_bytes = decoder.row_bytes,
         .meter = config->meter,
@@ -236,22 +222,6 @@ static int build_engine(struct engine *engine, struct result *result)
         .reads = !plugins->reader.plugin->idle,
     };
     return engine->loader ? 0 : -ENOMEM;
-}
-
-int engine_create(const struct engine_config *config, struct result *result, struct engine **engine)
-{
-    struct engine *made = memory_zeroed(sizeof *made);
-
-    *engine = NULL;
-    if (!made)
-        return -ENOMEM;
-    made->config = *config;
-    int code = build_engine(made, result);
-    if (code)
-        engine_destroy(made);
-    else
-        *engine = made;
-    return code;
 }
 
 void engine_destroy(struct engine *engine)
