@@ -7,7 +7,7 @@
  * few source rows under its filter, kept in a small ring that stays in cache; no whole image is
  * ever kept. The horizontal pass takes four output rows at a time, whose pixels at one place are 16
  * values side by side: one load, one weight. Fixed point: values and weights are 16 bits; the
- * result is within one level of the exact one (resize_reference()).
+ * result is within one level of the exact one (tests/unit/resize_reference.h).
  *
  *     resize_plan()      which columns and rows of the image are needed
  *     resize_begin()     with the columns that rows will really hold
@@ -86,9 +86,5 @@ uint32_t resize_want(struct resize *resize, uint8_t *rows[RESIZE_ROWS_MAX]);
 
 /* Process `count` of those rows. */
 void resize_give(struct resize *resize, uint32_t count);
-
-/* Reference implementation in double precision on a whole RGBX image. Slow; for tests. */
-void resize_reference(const uint8_t *image, const struct resize_box *box, uint32_t side,
-                      double *output);
 
 #endif

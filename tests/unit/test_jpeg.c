@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/decoding.h"
 #include "tests/unit/fixture.h"
+#include "tests/unit/resize_reference.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -8,7 +9,6 @@
 #include "base/bump.h"
 #include "base/random.h"
 #include "decode/decoder.h"
-#include "kernels/resize.h"
 #include "tests/unit/allocations.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/resize_reference.h"
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
-#include "kernels/resize.h"
 
 #include <math.h>
 #include <stdlib.h>
