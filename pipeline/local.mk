@@ -39,7 +39,6 @@ libiobench_a_SOURCES += \
 	pipeline/engine/batches.h \
 	pipeline/engine/budget.c \
 	pipeline/engine/budget.h \
-	pipeline/engine/config.h \
 	pipeline/engine/decoders.c \
 	pipeline/engine/decoders.h \
 	pipeline/engine/engine.c \

@@ -7,7 +7,7 @@
 #define IOBENCH_PIPELINE_ENGINE_BUDGET_H
 
 #include "base/memory.h"
-#include "pipeline/engine/config.h"
+#include "pipeline/engine/engine.h"
 #include "pipeline/result/result.h"
 #include "shuffle/plan.h"
 

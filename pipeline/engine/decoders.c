@@ -333,47 +333,35 @@ static void announce(const struct worker *worker, const struct written *written)
     batches_done(worker->batches, written->batch, written->rows, &written->account);
 }
 
-/* *waited_ns: for batches to open, as the trainer is behind. Rows are finished before that wait:
- * the batches that must be taken first may need them. */
-static int work_on_group(struct worker *worker, struct fetch *const *fetches, uint32_t count,
-                         uint64_t *waited_ns, struct written *written)
-{
-    const uint64_t batch_size = worker->config->job->batch_size;
-
-    uint64_t batch = fetches[0]->address / batch_size, first = batch * batch_size;
-    int code = batches_wait_open(worker->batches, batch, waited_ns);
-
-    *written = (struct written){.batch = batch};
-    for (uint32_t i = 0; code == 0 && i < count; i++) {
-        if (fetches[i]->address - first >= batch_size) {
-            if ((code = finish_records(worker, 0, &written->account)))
-                break;
-            announce(worker, written);
-            batch = fetches[i]->address / batch_size;
-            first = batch * batch_size;
-            *written = (struct written){.batch = batch};
-            code = batches_wait_open(worker->batches, batch, waited_ns);
-        }
-        if (code == 0)
-            code = begin_record(worker, fetches[i], &written->account);
-        written->rows++;
-    }
-    return finish_records(worker, code, &written->account);
-}
-
 static int decode_body(void *argument)
 {
     struct worker *worker = argument;
     const struct decoders *decoders = worker->decoders;
+    const uint64_t batch_size = worker->config->job->batch_size;
     struct fetch *fetches[GROUP_MAX];
     int taken;
 
     while ((taken = loader_acquire(decoders->loader, fetches, worker->group)) > 0) {
-        struct written written;
+        struct written written = {.batch = fetches[0]->address / batch_size};
         const uint64_t start_ns = clock_now_ns();
-        uint64_t waited_ns = 0;
+        uint64_t waited_ns = 0; /* for batches to open, as the trainer is behind */
         worker->hints_ns = 0;
-        int code = work_on_group(worker, fetches, (uint32_t)taken, &waited_ns, &written);
+        int code = batches_wait_open(worker->batches, written.batch, &waited_ns);
+        for (int i = 0; code == 0 && i < taken; i++) {
+            if (fetches[i]->address - written.batch * batch_size >= batch_size) {
+                /* Rows are finished before that wait: the batches that must be taken first may need
+                 * them. */
+                if ((code = finish_records(worker, 0, &written.account)))
+                    break;
+                announce(worker, &written);
+                written = (struct written){.batch = fetches[i]->address / batch_size};
+                code = batches_wait_open(worker->batches, written.batch, &waited_ns);
+            }
+            if (code == 0)
+                code = begin_record(worker, fetches[i], &written.account);
+            written.rows++;
+        }
+        code = finish_records(worker, code, &written.account);
         if (code == 0)
             loader_release(decoders->loader, fetches, (uint32_t)taken);
         const uint64_t busy_ns = clock_now_ns() - start_ns - waited_ns - worker->hints_ns;

@@ -9,7 +9,7 @@
 
 #include "decode/decoder.h"
 #include "pipeline/engine/batches.h"
-#include "pipeline/engine/config.h"
+#include "pipeline/engine/engine.h"
 #include "pipeline/result/findings.h"
 #include "pipeline/loader/loader.h"
 

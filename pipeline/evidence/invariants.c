@@ -91,47 +91,44 @@ int invariants_epoch(const struct result_epoch *epoch, uint64_t draws, uint64_t 
 
 /* ---- a run ---- */
 
-/* Return the draws of an epoch if they follow from the data set alone, else 0. */
-static uint64_t draws_of_epoch(const struct result *result)
+int invariants_run(const struct result *result, const struct result_run *run)
 {
+    static const double fractions[] = {0, 0.5, 0.9, 0.99, 0.999, 1};
     const struct job *job = result->job;
-
-    if (job->order.remainder != PLAN_UNEVEN || job->order.limit_samples ||
-        job->order.limit_samples_per_rank || job->order.ranks != result->ranks ||
-        job->order.resume_at)
-        return 0;
-    return job->order.partition == PLAN_REPLICATED ? result->records * result->ranks
-                                                   : result->records;
-}
-
-static int check_row(const struct result *result, const struct result_epoch *row)
-{
-    const uint64_t epochs = row->merged + 1, draws = draws_of_epoch(result) * epochs;
+    const struct histogram *latency = &run->read_latency_ns;
+    struct result_epoch total = {0}, sum = {0};
+    uint64_t epochs = 0, draws = 0, before = 0, of_nodes = 0, slowest_ns = 0;
     char of[48];
     struct check check = {.of = of};
 
-    snprintf(of, sizeof of, "epoch %llu", (unsigned long long)row->epoch + 1);
-    check_times(&check, row);
-    if (!draws)
-        return check.code;
-    equal(&check, "samples delivered or skipped by all ranks", row->samples + row->skipped,
-          "records of the data set", draws);
-    /* Each record is drawn at least once; only padding repeats records. */
-    at_most(&check, "bytes delivered:", (double)row->record_bytes, "bytes requested",
-            (double)row->request_bytes);
-    if (row->skipped == 0)
-        equal(&check, "bytes delivered", row->record_bytes, "bytes of all records",
-              result->record_bytes_total * (draws / result->records));
-    return check.code;
-}
+    /* The draws of an epoch, if they follow from the data set alone. */
+    if (job->order.remainder == PLAN_UNEVEN && !job->order.limit_samples &&
+        !job->order.limit_samples_per_rank && job->order.ranks == result->ranks &&
+        !job->order.resume_at)
+        draws = job->order.partition == PLAN_REPLICATED ? result->records * result->ranks
+                                                        : result->records;
+    for (uint32_t i = 0; check.code == 0 && i < run->epoch_count; i++) {
+        const struct result_epoch *row = &run->epochs[i];
+        const uint64_t of_row = draws * (row->merged + 1);
+        snprintf(of, sizeof of, "epoch %llu", (unsigned long long)row->epoch + 1);
+        check_times(&check, row);
+        if (draws) {
+            equal(&check, "samples delivered or skipped by all ranks", row->samples + row->skipped,
+                  "records of the data set", of_row);
+            /* Each record is drawn at least once; only padding repeats records. */
+            at_most(&check, "bytes delivered:", (double)row->record_bytes, "bytes requested",
+                    (double)row->request_bytes);
+        }
+        if (draws && row->skipped == 0)
+            equal(&check, "bytes delivered", row->record_bytes, "bytes of all records",
+                  result->record_bytes_total * (of_row / result->records));
+        epochs += row->merged + 1;
+        result_epoch_add(&total, row);
+    }
+    check.of = "run";
+    equal(&check, "epochs in rows", epochs, "were run", run->epochs_run);
 
-static int check_latency(const struct result_run *run, uint64_t requests)
-{
-    static const double fractions[] = {0, 0.5, 0.9, 0.99, 0.999, 1};
-    const struct histogram *latency = &run->read_latency_ns;
-    struct check check = {.of = "read latency"};
-    uint64_t before = 0;
-
+    check.of = "read latency";
     for (size_t i = 0; i < sizeof fractions / sizeof *fractions; i++) {
         const uint64_t value = histogram_quantile(latency, fractions[i]);
         at_most(&check, "a lower percentile, ns:", (double)before, "a higher one", (double)value);
@@ -142,54 +139,13 @@ static int check_latency(const struct result_run *run, uint64_t requests)
                 (double)latency->maximum * (double)latency->count);
     check.of = "reads";
     equal(&check, "have a latency or failed", latency->count + run->read_errors, "were requested",
-          requests);
+          total.requests);
     equal(&check, "of the first epoch and of later ones",
           run->epoch_latency_ns[RESULT_EPOCH_FIRST].count +
               run->epoch_latency_ns[RESULT_EPOCH_LATER].count,
           "have a latency", latency->count);
-    return check.code;
-}
 
-static void check_ranks(struct check *check, const struct result *result,
-                        const struct result_run *run, const struct result_epoch *total)
-{
-    struct result_epoch sum = {0};
-    uint64_t of_nodes = 0, slowest_ns = 0;
-
-    if (run->rank_count == 0)
-        return;
-    for (uint32_t i = 0; i < run->rank_count; i++) {
-        result_epoch_add(&sum, &run->ranks[i].total);
-        if (run->ranks[i].total.wall_ns > slowest_ns)
-            slowest_ns = run->ranks[i].total.wall_ns;
-    }
-    for (uint32_t i = 0; i < run->node_count; i++)
-        of_nodes += run->nodes[i].ranks;
-    equal(check, "ranks reported", run->rank_count, "are in the job", result->ranks);
-    if (run->node_count)
-        equal(check, "ranks of all nodes", of_nodes, "are in the job", result->ranks);
-    equal(check, "samples of all ranks", sum.samples, "of all epochs", total->samples);
-    equal(check, "bytes of all ranks", sum.record_bytes, "of all epochs", total->record_bytes);
-    equal(check, "requests of all ranks", sum.requests, "of all epochs", total->requests);
-    /* An epoch lasts at least as long as its slowest rank. */
-    at_most(check, "the slowest rank took, s:", seconds(slowest_ns), "all epochs together",
-            seconds(total->wall_ns));
-}
-
-int invariants_run(const struct result *result, const struct result_run *run)
-{
-    struct result_epoch total = {0};
-    struct check check = {.of = "run"};
-    uint64_t epochs = 0;
-
-    for (uint32_t i = 0; check.code == 0 && i < run->epoch_count; i++) {
-        check.code = check_row(result, &run->epochs[i]);
-        epochs += run->epochs[i].merged + 1;
-        result_epoch_add(&total, &run->epochs[i]);
-    }
-    equal(&check, "epochs in rows", epochs, "were run", run->epochs_run);
-    if (check.code == 0)
-        check.code = check_latency(run, total.requests);
+    check.of = "run";
     /* Records that the decoder used were delivered, unless a mapped page was lost meanwhile. */
     if (run->decode.images && total.skipped == 0) {
         equal(&check, "images decoded", run->decode.images - run->decode.failed,
@@ -198,6 +154,23 @@ int invariants_run(const struct result *result, const struct result_run *run)
         at_most(&check, "image bytes:", (double)run->decode.bytes, "record bytes",
                 (double)total.record_bytes);
     }
-    check_ranks(&check, result, run, &total);
+    if (run->rank_count == 0)
+        return check.code;
+    for (uint32_t i = 0; i < run->rank_count; i++) {
+        result_epoch_add(&sum, &run->ranks[i].total);
+        if (run->ranks[i].total.wall_ns > slowest_ns)
+            slowest_ns = run->ranks[i].total.wall_ns;
+    }
+    for (uint32_t i = 0; i < run->node_count; i++)
+        of_nodes += run->nodes[i].ranks;
+    equal(&check, "ranks reported", run->rank_count, "are in the job", result->ranks);
+    if (run->node_count)
+        equal(&check, "ranks of all nodes", of_nodes, "are in the job", result->ranks);
+    equal(&check, "samples of all ranks", sum.samples, "of all epochs", total.samples);
+    equal(&check, "bytes of all ranks", sum.record_bytes, "of all epochs", total.record_bytes);
+    equal(&check, "requests of all ranks", sum.requests, "of all epochs", total.requests);
+    /* An epoch lasts at least as long as its slowest rank. */
+    at_most(&check, "the slowest rank took, s:", seconds(slowest_ns), "all epochs together",
+            seconds(total.wall_ns));
     return check.code;
 }

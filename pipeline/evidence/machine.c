@@ -85,9 +85,10 @@ static void name_cpu(const char *proc, char *name, size_t bytes)
             snprintf(name, bytes, "%s", known[i].name);
 }
 
-/* Virtual machines by what their firmware says, as systemd-detect-virt has them, and Azure and
- * Alibaba. */
-static bool is_virtual_firmware(const char *sys)
+/* On x86 the hypervisor bit (CPUID leaf 1, ECX bit 31) is among the CPU flags. AArch64 has no such
+ * bit: there a device tree tells (linux,dummy-virt is a machine that exists only under QEMU and the
+ * like), Xen, or DMI. */
+bool machine_is_virtual(const char *proc, const char *sys)
 {
     static const char *const files[] = {"class/dmi/id/product_name", "class/dmi/id/sys_vendor",
                                         "class/dmi/id/board_vendor", "class/dmi/id/bios_vendor"};
@@ -109,23 +110,6 @@ static bool is_virtual_firmware(const char *sys)
         "VirtualBox",
         "innotek GmbH",
     };
-    char text[TEXT_BYTES];
-
-    /* Amazon's machines without a hypervisor: c7g.metal, m8g.metal-24xl. */
-    if (find_text(sys, files[0], text) && strstr(text, ".metal"))
-        return false;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        for (size_t k = 0; find_text(sys, files[i], text) && k < sizeof names / sizeof *names; k++)
-            if (strncmp(text, names[k], strlen(names[k])) == 0)
-                return true;
-    return false;
-}
-
-/* On x86 the hypervisor bit (CPUID leaf 1, ECX bit 31) is among the CPU flags. AArch64 has no such
- * bit: there a device tree tells (linux,dummy-virt is a machine that exists only under QEMU and the
- * like), Xen, or DMI. */
-bool machine_is_virtual(const char *proc, const char *sys)
-{
     char flags[8192], text[TEXT_BYTES];
 
     if (find_cpu(proc, "flags", flags, sizeof flags))
@@ -135,7 +119,15 @@ bool machine_is_virtual(const char *proc, const char *sys)
         return true;
     if (find_text(proc, "device-tree/compatible", text) && strcmp(text, "linux,dummy-virt") == 0)
         return true;
-    return is_virtual_firmware(sys);
+    /* What the firmware says, as systemd-detect-virt has them, and Azure and Alibaba. */
+    /* Amazon's machines without a hypervisor: c7g.metal, m8g.metal-24xl. */
+    if (find_text(sys, files[0], text) && strstr(text, ".metal"))
+        return false;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (size_t k = 0; find_text(sys, files[i], text) && k < sizeof names / sizeof *names; k++)
+            if (strncmp(text, names[k], strlen(names[k])) == 0)
+                return true;
+    return false;
 }
 
 void machine_describe(struct environment *environment, const char *proc, const char *sys)

@@ -679,8 +679,9 @@ static int run_epoch(struct loader *loader, uint64_t epoch)
     return 0;
 }
 
-static int open_reader(struct loader *loader)
+static int loader_body(void *argument)
 {
+    struct loader *loader = argument;
     const struct loader_config *config = &loader->config;
     const struct plugin_choice parallel = {.plugin = &reader_parallel.plugin,
                                            .settings = &loader->parallel};
@@ -701,26 +702,17 @@ static int open_reader(struct loader *loader)
     int code = reader_open(&loader->reader, loader->parallel.count > 1 ? &parallel : config->reader,
                            &reader_config);
 
-    if (code)
-        return code;
-    rules->alignment = loader->reader.traits.alignment;
-    if (rules->alignment > 1 && config->alignment < HEAP_ALIGNMENT)
-        return fail(EINVAL, "the %s reader reads whole pages only: add --direct",
+    if (code == 0)
+        rules->alignment = loader->reader.traits.alignment;
+    if (code == 0 && rules->alignment > 1 && config->alignment < HEAP_ALIGNMENT)
+        code = fail(EINVAL, "the %s reader reads whole pages only: add --direct",
                     config->reader->plugin->name);
-    return 0;
-}
-
-static int loader_body(void *argument)
-{
-    struct loader *loader = argument;
-    int code = open_reader(loader);
-
     queue_push(loader->opened, &code);
     while (code == 0 && look_ahead(loader, true))
         code = run_epoch(loader, loader->ahead.next++);
     if (code) {
         loader_cancel(loader);
-        loader->config.sink.cancel(loader->config.sink.state);
+        config->sink.cancel(config->sink.state);
     } else {
         queue_close(loader->ready);
     }

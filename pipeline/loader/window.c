@@ -66,43 +66,6 @@ void window_begin(struct window *window, struct plan *plan, uint64_t epoch, uint
     window->plan_ended = draws == 0;
 }
 
-static struct placed_fetch start_fetch(struct window *window, const struct plan_op *op)
-{
-    struct fetch *fetch = window->free[--window->free_count];
-    const struct extent *place = &window->places[op - window->ops];
-
-    assert(fetch->state == FETCH_FREE);
-    /* Member by member: an initialiser is compiled to REP STOS, and reads after it wait for it. */
-    fetch->record = op->record;
-    fetch->address = FETCH_UNDRAWN;
-    fetch->bytes = NULL;
-    fetch->length = place->bytes;
-    fetch->shard = place->shard;
-    fetch->code = 0;
-    fetch->epoch = window->epoch;
-    fetch->state = FETCH_PENDING;
-    fetch->offset = 0;
-    fetch->alone = false;
-    fetch->next_in_block = fetch->next_drawn = NULL;
-    fetch->block = NULL;
-    fetch->copy = NULL;
-    assert(!window->slots[op->slot]);
-    window->slots[op->slot] = fetch;
-    return (struct placed_fetch){.place = *place, .fetch = fetch};
-}
-
-static void draw_fetch(struct window *window, uint32_t slot, struct draw_list *drawn)
-{
-    struct fetch *fetch = window->slots[slot];
-
-    assert(fetch);
-    window->slots[slot] = NULL;
-    fetch->address = window->first_address + window->drawn++;
-    draw_list_append(drawn, fetch);
-    if (window->drawn == window->draws)
-        window->plan_ended = true;
-}
-
 static unsigned digit_of(const struct placed_fetch *entry, unsigned digit)
 {
     const struct extent *place = &entry->place;
@@ -169,18 +132,40 @@ int window_fill(struct window *window, struct draw_list *drawn)
         }
         const struct plan_op *op = &window->ops[window->op_at];
         if (op->kind == PLAN_DRAW) {
-            draw_fetch(window, op->slot, drawn);
+            struct fetch *fetch = window->slots[op->slot];
+            assert(fetch);
+            window->slots[op->slot] = NULL;
+            fetch->address = window->first_address + window->drawn++;
+            draw_list_append(drawn, fetch);
+            window->plan_ended = window->drawn == window->draws;
             window->op_at++;
             continue;
         }
         if (coalesce_is_full(&window->rules, window->count, bytes))
             break;
-        const struct placed_fetch entry = start_fetch(window, op);
-        bytes += entry.place.bytes;
+        const struct extent *place = &window->places[window->op_at++];
+        struct fetch *fetch = window->free[--window->free_count];
+        assert(fetch->state == FETCH_FREE && !window->slots[op->slot]);
+        /* Member by member: an initialiser is compiled to REP STOS, and reads after it wait for it.
+         */
+        fetch->record = op->record;
+        fetch->address = FETCH_UNDRAWN;
+        fetch->bytes = NULL;
+        fetch->length = place->bytes;
+        fetch->shard = place->shard;
+        fetch->code = 0;
+        fetch->epoch = window->epoch;
+        fetch->state = FETCH_PENDING;
+        fetch->offset = 0;
+        fetch->alone = false;
+        fetch->next_in_block = fetch->next_drawn = NULL;
+        fetch->block = NULL;
+        fetch->copy = NULL;
+        window->slots[op->slot] = fetch;
+        bytes += place->bytes;
         if (sorted && window->count > 0)
-            sorted = !coalesce_before(&entry.place, &window->entries[window->count - 1].place);
-        window->entries[window->count++] = entry;
-        window->op_at++;
+            sorted = !coalesce_before(place, &window->entries[window->count - 1].place);
+        window->entries[window->count++] = (struct placed_fetch){.place = *place, .fetch = fetch};
     }
     if (!sorted)
         sort_entries(window);

@@ -79,31 +79,46 @@ static bool sound_look(const struct server_look *look)
            memchr(look->reason, 0, sizeof look->reason);
 }
 
-static int check_cold(const struct ranks *ranks, const struct cold_report *report)
+int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct result_run *run)
 {
-    const struct result_cold *cold = &report->cold;
-    const struct server_result *server = &cold->server;
+    const uint32_t count = ranks->place.ranks;
+    struct cold_report report = {.rank = rank_here(ranks), .cold = *mine};
 
-    return check_rank(
-        ranks, &report->rank,
-        is_bool(&cold->dropped) && is_bool(&cold->metadata_dropped) && is_bool(&cold->bypassed) &&
-            cold->pages >= RESIDENCY_COLD && cold->pages <= RESIDENCY_UNVERIFIED &&
-            memchr(cold->method, 0, sizeof cold->method) &&
-            memchr(cold->reason, 0, sizeof cold->reason) && server->state >= SERVER_NONE &&
-            server->state <= SERVER_WARM && is_bool(&server->drop.made) &&
-            is_bool(&server->check.made) && is_bool(&server->looked) &&
-            is_bool(&server->looked_before) && is_bool(&server->disk_known) &&
-            sound_look(&server->before) && sound_look(&server->start) &&
-            memchr(server->drop.output, 0, sizeof server->drop.output) &&
-            memchr(server->check.output, 0, sizeof server->check.output) &&
-            memchr(server->reason, 0, sizeof server->reason));
-}
-
-/* Rank 0 asked the server; the server's answer holds for all nodes. A node's first rank dropped its
- * caches; each rank looked at what it reads. */
-static void settle_cold(const struct cold_report *reports, uint32_t ranks, struct result_run *run)
-{
-    for (uint32_t i = 0; i < ranks; i++) {
+    run->cold = *mine;
+    run->cold.state = result_cold_state(mine);
+    if (count == 1)
+        return 0;
+    struct cold_report *reports = memory_array(count, sizeof *reports);
+    run->nodes = memory_array(ranks->place.nodes, sizeof *run->nodes);
+    int code = reports && run->nodes ? 0 : -ENOMEM;
+    if (code == 0)
+        code = ranks_gather(ranks, &report, sizeof report, reports);
+    for (uint32_t i = 0; code == 0 && i < count; i++) {
+        const struct result_cold *cold = &reports[i].cold;
+        const struct server_result *server = &cold->server;
+        code = check_rank(ranks, &reports[i].rank,
+                          is_bool(&cold->dropped) && is_bool(&cold->metadata_dropped) &&
+                              is_bool(&cold->bypassed) && cold->pages >= RESIDENCY_COLD &&
+                              cold->pages <= RESIDENCY_UNVERIFIED &&
+                              memchr(cold->method, 0, sizeof cold->method) &&
+                              memchr(cold->reason, 0, sizeof cold->reason) &&
+                              server->state >= SERVER_NONE && server->state <= SERVER_WARM &&
+                              is_bool(&server->drop.made) && is_bool(&server->check.made) &&
+                              is_bool(&server->looked) && is_bool(&server->looked_before) &&
+                              is_bool(&server->disk_known) && sound_look(&server->before) &&
+                              sound_look(&server->start) &&
+                              memchr(server->drop.output, 0, sizeof server->drop.output) &&
+                              memchr(server->check.output, 0, sizeof server->check.output) &&
+                              memchr(server->reason, 0, sizeof server->reason));
+    }
+    if (code) {
+        free(reports);
+        return code;
+    }
+    /* Rank 0 asked the server; the server's answer holds for all nodes. A node's first rank dropped
+     * its caches; each rank looked at what it reads. */
+    run->node_count = ranks->place.nodes;
+    for (uint32_t i = 0; i < count; i++) {
         assert(reports[i].rank.node < run->node_count);
         struct result_node *node = &run->nodes[reports[i].rank.node];
         struct result_cold cold = reports[i].cold;
@@ -120,34 +135,12 @@ static void settle_cold(const struct cold_report *reports, uint32_t ranks, struc
         node->cold = cold;
     }
     run->cold = run->nodes[reports[0].rank.node].cold;
-    for (uint32_t i = 0; i < run->node_count; i++)
+    for (uint32_t i = 0; i < run->node_count; i++) {
         if (i != reports[0].rank.node)
             add_cold(&run->cold, &run->nodes[i].cold, run->nodes[i].host);
-    for (uint32_t i = 0; i < run->node_count; i++)
         run->nodes[i].cold.state = result_cold_state(&run->nodes[i].cold);
-    run->cold.state = result_cold_state(&run->cold);
-}
-
-int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct result_run *run)
-{
-    const uint32_t count = ranks->place.ranks;
-    struct cold_report report = {.rank = rank_here(ranks), .cold = *mine};
-
-    run->cold = *mine;
-    run->cold.state = result_cold_state(mine);
-    if (count == 1)
-        return 0;
-    struct cold_report *reports = memory_array(count, sizeof *reports);
-    run->nodes = memory_array(ranks->place.nodes, sizeof *run->nodes);
-    int code = reports && run->nodes ? 0 : -ENOMEM;
-    if (code == 0)
-        code = ranks_gather(ranks, &report, sizeof report, reports);
-    for (uint32_t i = 0; code == 0 && i < count; i++)
-        code = check_cold(ranks, &reports[i]);
-    if (code == 0) {
-        run->node_count = ranks->place.nodes;
-        settle_cold(reports, count, run);
     }
+    run->cold.state = result_cold_state(&run->cold);
     free(reports);
     return code;
 }

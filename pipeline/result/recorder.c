@@ -203,28 +203,6 @@ static double ahead_s(const struct parcel *parcel, double at_ns)
     return ((double)parcel->start.ahead_ns + share * drift_ns) / 1e9;
 }
 
-/* Move a node's timeline to the clock of node 0. */
-static void set_clock(const struct parcel *parcel, const struct timeline *first,
-                      struct timeline_node *node)
-{
-    struct timeline *timeline = node->timeline;
-    const double apart_s =
-        (double)(int64_t)(timeline->start_monotonic_ns - first->start_monotonic_ns) / 1e9;
-    const double length_s =
-        timeline->row_count ? timeline_time_s(timeline, timeline->row_count - 1) : 0;
-    const double at_ns = (double)timeline->start_monotonic_ns;
-    const double start_s = apart_s - ahead_s(parcel, at_ns);
-
-    node->clock_offset_s =
-        (double)(int64_t)(timeline->start_unix_ns - first->start_unix_ns) / 1e9 - start_s;
-    node->clock_uncertainty_s = (double)(parcel->start.uncertainty_ns > parcel->end.uncertainty_ns
-                                             ? parcel->start.uncertainty_ns
-                                             : parcel->end.uncertainty_ns) /
-                                1e9;
-    node->clock_drift_s = ((double)parcel->end.ahead_ns - (double)parcel->start.ahead_ns) / 1e9;
-    timeline_move(timeline, start_s, apart_s + length_s - ahead_s(parcel, at_ns + length_s * 1e9));
-}
-
 static int receive_node(struct ranks *ranks, uint32_t rank, const struct timeline *first,
                         struct timeline_node *node)
 {
@@ -245,7 +223,23 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
     if (code || !node->timeline)
         return code;
     memcpy(node->host, ranks->peers[rank].host, sizeof node->host - 1);
-    set_clock(&parcel, first, node);
+    struct timeline *timeline = node->timeline;
+    /* To the clock of node 0. */
+    const double apart_s =
+        (double)(int64_t)(timeline->start_monotonic_ns - first->start_monotonic_ns) / 1e9;
+    const double length_s =
+        timeline->row_count ? timeline_time_s(timeline, timeline->row_count - 1) : 0;
+    const double at_ns = (double)timeline->start_monotonic_ns;
+    const double start_s = apart_s - ahead_s(&parcel, at_ns);
+
+    node->clock_offset_s =
+        (double)(int64_t)(timeline->start_unix_ns - first->start_unix_ns) / 1e9 - start_s;
+    node->clock_uncertainty_s = (double)(parcel.start.uncertainty_ns > parcel.end.uncertainty_ns
+                                             ? parcel.start.uncertainty_ns
+                                             : parcel.end.uncertainty_ns) /
+                                1e9;
+    node->clock_drift_s = ((double)parcel.end.ahead_ns - (double)parcel.start.ahead_ns) / 1e9;
+    timeline_move(timeline, start_s, apart_s + length_s - ahead_s(&parcel, at_ns + length_s * 1e9));
     return 0;
 }
 
