@@ -10,6 +10,7 @@ enum { POINT_BYTES = 10, GROUP = 4, CRC_BYTES = 4 };
 
 static uint32_t spacing_of(uint32_t mcu_rows)
 {
+    assert(mcu_rows > 0);
     return (mcu_rows + ENTRY_POINTS_MAX - 1) / ENTRY_POINTS_MAX;
 }
 

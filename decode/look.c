@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "decode/look.h"
 
+#include <assert.h>
+
 /* The rules of torchvision (RandomResizedCrop), TensorFlow (sample_distorted_bounding_box as its
  * ImageNet models call it), DALI (RandomResizedCrop), MXNet (random_resized_crop of its image
  * iterator) and FFCV (get_random_crop). Boxes are compared with independent draws by these rules,
@@ -62,6 +64,7 @@ struct view_rules look_rules(const struct look_settings *look)
 {
     struct view_rules rules = *conventions[look->as].rules;
 
+    assert(look->as < CONVENTION_COUNT);
     if (look->min_area > 0)
         rules.min_area = look->min_area;
     rules.crop_share = look->crop;

@@ -83,6 +83,7 @@ struct view_box orientation_stored_box(unsigned orientation, const struct view_b
                                        uint32_t width, uint32_t height)
 {
     const bool swap = turns[orientation].swap;
+    assert(orientation < sizeof turns / sizeof *turns);
     struct view_box stored = {.x = swap ? box->y : box->x,
                               .y = swap ? box->x : box->y,
                               .width = swap ? box->height : box->width,
@@ -98,6 +99,7 @@ struct view_box orientation_stored_box(unsigned orientation, const struct view_b
 void orientation_turn(unsigned orientation, bool mirror, uint32_t side, const uint8_t *stored,
                       uint8_t *upright)
 {
+    assert(orientation < sizeof turns / sizeof *turns);
     for (uint32_t y = 0; y < side; y++) {
         for (uint32_t x = 0; x < side; x++) {
             const uint32_t seen = mirror ? side - 1 - x : x;

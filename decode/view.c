@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 
+#include <assert.h>
 #include <math.h>
 
 const struct view_rules view_rules_imagenet = {
@@ -101,6 +102,7 @@ struct view view_of_record(uint64_t seed, uint64_t epoch, uint64_t record)
 struct view_box view_box(const struct view *view, const struct view_rules *rules, uint32_t width,
                          uint32_t height)
 {
+    assert(width > 0 && height > 0);
     if (view->kind == VIEW_WHOLE)
         return centre(width, height, width, height);
     if (view->kind == VIEW_EVALUATE) {

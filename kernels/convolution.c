@@ -6,6 +6,7 @@
  */
 #include "kernels/kernels.h"
 
+#include <assert.h>
 #include <string.h>
 
 enum { CHUNK = 256 };
@@ -30,6 +31,7 @@ static size_t stride_of(size_t count)
 
 static size_t taps_of(const struct kernel_window *window)
 {
+    assert(window->groups > 0 && window->in_channels % window->groups == 0);
     return (size_t)window->in_channels / window->groups * window->height * window->width;
 }
 

@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "base/vector.h"
 
+#include <assert.h>
 #include <string.h>
 
 void kernel_normalise(uint32_t images, size_t plane, const uint8_t *rows, const float mean[3],
@@ -79,6 +80,7 @@ void kernel_dropout(size_t count, uint64_t key, double rate, const real *input, 
     const real scale = (real)(1 / (1 - rate));
     const uint32_t least = kernel_dropout_least(rate);
 
+    assert(rate >= 0 && rate < 1);
     for (size_t i = 0; i < count; i++)
         output[i] = dropout_bits(key, (uint32_t)i) >= least ? input[i] * scale : 0;
 }

@@ -148,6 +148,7 @@ int resize_plan(struct resize *resize, const struct resize_box *box, uint32_t wi
 {
     *resize =
         (struct resize){.width = width, .height = height, .mirror = box->mirror, .bump = bump};
+    assert(width > 0 && height > 0 && box->image_width > 0 && box->image_height > 0);
 #ifdef __x86_64__
     resize->avx2 = __builtin_cpu_supports("avx2");
 #endif
@@ -488,6 +489,7 @@ void resize_give(struct resize *resize, uint32_t count)
     const struct resize_axis *y = &resize->y;
 
     resize->row += count;
+    assert(resize->row <= y->high);
     while (resize->out_row < resize->height) {
         uint32_t end = y->first[resize->out_row] + y->widest;
         if (end > y->high)

@@ -7,6 +7,7 @@
 #include "shuffle/plugins.h"
 #include "shuffle/sequence.h"
 
+#include <assert.h>
 #include <errno.h>
 
 struct ffcv_settings {
@@ -113,6 +114,7 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
             ffcv->picking = false;
         }
         struct open_page *page = &ffcv->pages[ffcv->picked];
+        assert(ffcv->picked < ffcv->page_count && page->drawn < page->records);
         const uint32_t slot = page->frame * (uint32_t)ffcv->page_most;
         if (page->fetched < page->records) {
             ops[count++] = (struct plan_op){

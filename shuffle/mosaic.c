@@ -17,6 +17,7 @@
 /* Return the first position of canonical node `node` of `nodes`, of total positions. */
 static uint64_t node_start(uint64_t total, uint64_t node, uint32_t nodes)
 {
+    assert(node <= nodes && nodes > 0);
     return (uint64_t)((unsigned __int128)total * node / nodes);
 }
 
@@ -26,6 +27,7 @@ static uint64_t weave(uint64_t draw, uint64_t total, uint32_t nodes)
 {
     const uint64_t rounds = total / nodes, longer = total % nodes;
 
+    assert(draw < total && nodes <= total);
     if (nodes == 1)
         return draw;
     if (draw < rounds * nodes)

@@ -52,6 +52,7 @@ int plan_begin(struct plan *plan, uint64_t epoch)
     uint64_t start_ns = clock_now_ns();
     int code = plan->ops->begin(plan->state, epoch);
 
+    assert(plan->state && plan->traits.slots > 0);
     plan->begin_ns = clock_now_ns() - start_ns;
     plan->refetch_count = plan->refetch_at = 0;
     return code;

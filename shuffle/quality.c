@@ -51,6 +51,7 @@ struct measuring {
 
 uint32_t quality_label(const struct quality_terms *terms, uint64_t record)
 {
+    assert(record < terms->scope.catalog->record_count);
     if (terms->labels)
         return (uint32_t)terms->labels[record];
     return (uint32_t)((unsigned __int128)record * terms->classes /

@@ -81,6 +81,7 @@ static void unit_bounds(const struct sequence *sequence, uint64_t unit, uint64_t
 {
     const struct catalog *catalog = sequence->scope.catalog;
 
+    assert(unit < sequence->unit_count);
     if (sequence->rules.unit == SEQUENCE_SHARDS) {
         *first = catalog->shards[unit].first_record;
         *end = *first + catalog->shards[unit].record_count;
@@ -97,6 +98,7 @@ static void unit_bounds(const struct sequence *sequence, uint64_t unit, uint64_t
 
 static uint64_t share(uint64_t total, uint32_t part, uint32_t parts)
 {
+    assert(part <= parts && parts > 0);
     return (uint64_t)((unsigned __int128)total * part / parts);
 }
 
@@ -208,6 +210,7 @@ int sequence_open(struct sequence *sequence, const struct plan_scope *scope,
     const unsigned long long records = catalog->record_count;
 
     *sequence = (struct sequence){.scope = *scope, .rules = *rules, .unit_count = 1};
+    assert(scope->ranks > 0 && scope->rank < scope->ranks);
     if (rules->is_buffered && scope->partition == PLAN_ELASTIC)
         return fail(EINVAL,
                     "partition elastic needs an order that all ranks share; a shuffle buffer "
@@ -514,5 +517,6 @@ void sequence_seek(void *state, uint64_t draw)
     struct sequence *sequence = state;
 
     sequence->place = draw;
+    assert(draw <= sequence->draws);
     sequence->is_fetched = false;
 }

@@ -6,6 +6,7 @@
 #include "shuffle/plugins.h"
 #include "shuffle/sequence.h"
 
+#include <assert.h>
 #include <errno.h>
 
 struct tfdata_settings {
@@ -83,6 +84,7 @@ static uint64_t tfdata_input(void *context)
 {
     struct tfdata_state *tfdata = context;
 
+    assert(tfdata->turn < tfdata->file_count);
     for (;;) {
         struct open_file *file = &tfdata->files[tfdata->turn];
         if (file->position == file->end && tfdata->taken == 0 &&

@@ -50,6 +50,7 @@ struct batches *batches_create(const struct batches_config *config)
 {
     struct batches *batches = memory_zeroed(sizeof *batches);
 
+    assert(config->batch_size > 0 && config->buffers > 0);
     if (!batches)
         return NULL;
     batches->config = *config;

@@ -17,6 +17,7 @@
 #include "pipeline/engine/decoders.h"
 #include "trainer/trainer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -429,6 +430,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
         engine->config.ranks->silence_ns = engine->config.job->silence_ns;
     engine->hooks = hooks;
     batches_reset(engine->batches);
+    assert(epochs > 0);
     engine->account.late_ns = &run->batch_late_ns;
     const bool traces = engine->config.job->output.trace && run->number == 0 &&
                         !(engine->config.ranks && engine->config.ranks->place.rank);

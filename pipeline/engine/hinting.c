@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/engine/hinting.h"
 
+#include <assert.h>
 #include <errno.h>
 
 /* Per record and allocation: what malloc() adds, at most. */
@@ -39,6 +40,7 @@ void hinting_close(struct hinting *hinting)
 void hinting_put(struct hinting *hinting, uint64_t record, const void *bytes, size_t count)
 {
     pthread_mutex_lock(&hinting->lock);
+    assert(hinting->made && count <= HINT_BYTES_MAX);
     if (!hints_has(hinting->made, record) && hints_put(hinting->made, record, bytes, count) == 0) {
         hinting->records++;
         hinting->images += count > 0;

@@ -8,6 +8,7 @@
 #include "base/stop.h"
 #include "pipeline/evidence/validity.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 
@@ -99,6 +100,7 @@ int session_after_epoch(void *context, struct result_epoch *epoch, int code)
 {
     struct session *session = context;
 
+    assert(session->witness);
     if (code)
         ranks_call_off(session->ranks);
     code = ranks_meet(session->ranks, code, &epoch->stop_barrier_ns);

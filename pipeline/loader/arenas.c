@@ -19,6 +19,7 @@ int arenas_create(struct arenas *arenas, uint64_t bytes, uint64_t used_bytes, ui
     const uint32_t each = (uint32_t)((share + REGION_BYTES_MAX - 1) / REGION_BYTES_MAX);
     int code = 0;
 
+    assert(io_threads > 0);
     *arenas = (struct arenas){.count = each * io_threads, .balanced = io_threads > 1};
     arenas->heaps = memory_array(arenas->count, sizeof *arenas->heaps);
     arenas->regions = memory_array(arenas->count, sizeof *arenas->regions);

@@ -229,6 +229,7 @@ void blocks_split(struct block *block, struct placed_fetch *fetches)
 {
     const struct read_request *request = &block->request;
 
+    assert(block->fetch_count <= COALESCE_RECORDS_MAX);
     for (struct fetch *fetch = block->fetches; fetch; fetch = fetch->next_in_block) {
         *fetches++ = (struct placed_fetch){.place = {.offset = request->offset + fetch->offset,
                                                      .bytes = fetch->length,

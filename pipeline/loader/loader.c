@@ -839,6 +839,7 @@ const struct reader_traits *loader_traits(const struct loader *loader)
 
 void loader_begin(struct loader *loader, uint64_t first, uint64_t last)
 {
+    assert(first <= last);
     queue_push(loader->epochs, &(struct epochs){first, last + 1});
 }
 

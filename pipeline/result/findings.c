@@ -3,6 +3,7 @@
 
 #include "pipeline/result/result.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,7 @@ static void name(struct findings_kind *kind, uint64_t record, const char *text)
 
 void findings_note(struct findings *findings, enum finding kind, uint64_t record, const char *text)
 {
+    assert(kind < FINDING_KINDS);
     findings->kinds[kind].count++;
     name(&findings->kinds[kind], record, text);
 }

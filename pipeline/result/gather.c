@@ -162,6 +162,7 @@ uint64_t gather_epoch_ns(const struct result_epoch *first, size_t stride, uint32
 {
     uint64_t longest_ns = 0, learning_ns = UINT64_MAX;
 
+    assert(count > 0);
     for (uint32_t i = 0; i < count; i++) {
         const struct result_epoch *epoch = figures_of_rank(first, stride, i);
         const uint64_t own_ns = epoch->wall_ns;
