@@ -181,22 +181,6 @@ static int open_engine(struct device_batch *batch, int engine)
     return check_status(status, "start");
 }
 
-static uint64_t files_bytes(const struct nvjpeg_settings *settings)
-{
-    return settings->memory / FILES_SHARE;
-}
-
-static uint64_t tables_bytes(const struct nvjpeg_settings *settings)
-{
-    return settings->images * TABLES_BYTES;
-}
-
-/* Return how much pinned memory a batch takes. */
-static uint64_t device_batch_pinned_bytes(const struct nvjpeg_settings *settings)
-{
-    return files_bytes(settings) + tables_bytes(settings) + NVJPEG_IMAGES_MAX;
-}
-
 static void device_batch_clear(struct device_batch *batch)
 {
     batch->count = 0;
@@ -228,8 +212,8 @@ static int device_batch_open(struct device_batch *batch, const struct nvjpeg_set
                             "make a parser");
     if (code == 0) {
         batch->pixels.bytes = settings->memory;
-        batch->files.bytes = files_bytes(settings);
-        batch->tables.bytes = tables_bytes(settings);
+        batch->files.bytes = settings->memory / FILES_SHARE;
+        batch->tables.bytes = settings->images * TABLES_BYTES;
         batch->row_stride = bytes_align_up((uint64_t)batch->side * batch->side * 3, ALIGNMENT);
         batch->pixels.start = runtime_allocate(batch->pixels.bytes);
         if (batch->pixels.start)
@@ -568,11 +552,14 @@ static int nvjpeg_open(void *opaque, const void *settings, struct decoder_traits
     traits->pending = (uint32_t)state->settings->images;
     traits->engine = state->batch.engine;
     traits->notice = state->batch.notice;
-    traits->held_bytes = device_batch_pinned_bytes(state->settings);
     if (!(state->baseline = baseline_create()))
         return fail(ENOMEM, "out of memory for a JPEG decoder");
     code = bump_open(&state->bump, PLAN_BYTES, PLAN_MOST);
-    return code ? code : device_batch_open(&state->batch, state->settings);
+    if (code == 0)
+        code = device_batch_open(&state->batch, state->settings);
+    /* The pinned memory. */
+    traits->held_bytes = state->batch.files.bytes + state->batch.tables.bytes + NVJPEG_IMAGES_MAX;
+    return code;
 }
 
 static void nvjpeg_close(void *opaque)

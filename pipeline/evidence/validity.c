@@ -31,25 +31,6 @@ static void condemn(const struct job *job, struct result_run *run, struct result
     }
 }
 
-/* Apart from requests in flight, disks cannot have read less than the process was charged for: one
- * of the two counters is wrong. */
-static void compare_witnesses(const struct result_run *run, struct result *result)
-{
-    const uint64_t under_way_bytes = 1 << 20;
-    const struct result_bytes *device = &run->epochs[0].device;
-    char charged[32], given[32];
-
-    if (!device->known || !device->beneath_known || device->of_node ||
-        device->bytes <= device->beneath_bytes + device->beneath_bytes / 50 + under_way_bytes)
-        return;
-    result_degraded(result,
-                    "run %llu: %s left storage by %s, %s by the disks' own counters: the files are "
-                    "cached beneath the file system, or a counter is wrong",
-                    (unsigned long long)run->number + 1,
-                    bytes_text(device->bytes, charged, sizeof charged), device->method,
-                    bytes_text(device->beneath_bytes, given, sizeof given));
-}
-
 /* Return the percentage of the bytes delivered that must have left storage. Ranks that read the
  * same files share a cache: then only the bytes of one rank, which reads no record twice, are
  * certain. */
@@ -136,27 +117,6 @@ static void prove(const struct job_plugins *plugins, const struct result_run *ru
     cold->state = result_cold_state(cold);
 }
 
-static void check_cold(const struct job *job, struct result_run *run)
-{
-    const struct result_cold *cold = &run->cold;
-    const char *why = result_cold_unproven(cold);
-
-    if (job->cold.drop_caches == JOB_DROP_NO || !run->valid)
-        return;
-    if (cold->state == RESULT_CACHE_WARM && cold->server.state == SERVER_WARM)
-        snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "the caches should be cold, but %.200s", cold->server.reason);
-    else if (cold->state == RESULT_CACHE_WARM)
-        snprintf(run->invalid_reason, sizeof run->invalid_reason,
-                 "the cache should be cold, but %.2f%% of it was resident: %.180s",
-                 cold->residue_percent, cold->reason);
-    else if (job->cold.drop_caches == JOB_DROP_STRICT && why)
-        snprintf(run->invalid_reason, sizeof run->invalid_reason, "not verified cold: %.230s", why);
-    else
-        return;
-    run->valid = false;
-}
-
 struct guarded {
     const char *where;
     struct result_run *run; /* NULL: of no run */
@@ -190,17 +150,28 @@ void validity_check(const struct job *job, const struct job_plugins *plugins,
                     struct result_run *run, struct result *result)
 {
     const struct result_epoch total = result_run_total(run);
-    char where[32];
+    const struct result_bytes *device = &run->epochs[0].device;
+    const struct result_cold *cold = &run->cold;
+    const uint64_t under_way_bytes = 1 << 20;
+    char where[32], charged[32], given[32];
     struct guarded guarded = {.where = where, .run = run, .result = result};
 
+    snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
     prove(plugins, run, &run->cold);
     for (uint32_t i = 0; i < run->node_count; i++) {
         run->nodes[i].cold.server = run->cold.server;
         prove(plugins, run, &run->nodes[i].cold);
     }
     cross_check(job, plugins, run, result);
-    compare_witnesses(run, result);
-    snprintf(where, sizeof where, "run %llu", (unsigned long long)run->number + 1);
+    /* Apart from requests in flight, disks cannot have read less than the process was charged for:
+     * one of the two counters is wrong. */
+    if (device->known && device->beneath_known && !device->of_node &&
+        device->bytes > device->beneath_bytes + device->beneath_bytes / 50 + under_way_bytes)
+        result_degraded(result,
+                        "%s: %s left storage by %s, %s by the disks' own counters: the files are "
+                        "cached beneath the file system, or a counter is wrong",
+                        where, bytes_text(device->bytes, charged, sizeof charged), device->method,
+                        bytes_text(device->beneath_bytes, given, sizeof given));
     /* Replayed steps that end late measure this machine, not a GPU. The next step makes up for a
      * late step unless no CPU is free. In an open loop no step is late: it lasts until the next is
      * due. */
@@ -210,7 +181,22 @@ void validity_check(const struct job *job, const struct job_plugins *plugins,
                         "%s: replayed steps took %.1f%% longer than the GPU's: no processor was "
                         "free to end them in time",
                         where, 100 * ((double)total.compute_ns / (double)total.nominal_ns - 1));
-    check_cold(job, run);
+    if (job->cold.drop_caches != JOB_DROP_NO && run->valid) {
+        const char *why = result_cold_unproven(cold);
+        run->valid = false;
+        if (cold->state == RESULT_CACHE_WARM && cold->server.state == SERVER_WARM)
+            snprintf(run->invalid_reason, sizeof run->invalid_reason,
+                     "the caches should be cold, but %.200s", cold->server.reason);
+        else if (cold->state == RESULT_CACHE_WARM)
+            snprintf(run->invalid_reason, sizeof run->invalid_reason,
+                     "the cache should be cold, but %.2f%% of it was resident: %.180s",
+                     cold->residue_percent, cold->reason);
+        else if (job->cold.drop_caches == JOB_DROP_STRICT && why)
+            snprintf(run->invalid_reason, sizeof run->invalid_reason, "not verified cold: %.230s",
+                     why);
+        else
+            run->valid = true;
+    }
     guard_judge(&total.guard, take_guard, &guarded);
     /* An image that is not there takes no time to decode. */
     const uint64_t empty = run->findings.kinds[FINDING_EMPTY].count;

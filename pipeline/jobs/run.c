@@ -396,16 +396,45 @@ static int is_enough(struct sitting *sitting)
     return code ? code : decided[0] > 0 || decided[1] > 0 || runs == job->until_runs;
 }
 
-/* What a reader of the results must know. */
-static void note_end(const struct sitting *sitting)
+/* Runs of all jobs, a round after the other, until there are enough. */
+static int run_rounds(struct sitting *sitting)
 {
     const struct job *job = sitting->measurements[0].session.job;
-    uint64_t first_samples = 0;
+    const uint32_t count = sitting->count;
+    uint32_t order[RUN_JOBS_MAX]; /* of the current round */
+    uint64_t turns = 0, first_samples = 0;
+    int code = 0, enough = 0;
 
-    for (uint32_t i = 0; i < sitting->count; i++) {
+    for (uint32_t i = 0; i < count && code == 0; i++) {
+        struct session *session = &sitting->measurements[i].session;
+        session->result->runs =
+            memory_array(job_runs_most(session->job), sizeof *session->result->runs);
+        code = session->result->runs ? 0 : -ENOMEM;
+    }
+    code = ranks_meet(sitting->ranks, code, NULL);
+    sitting->start_ns = clock_now_ns();
+    while (code == 0 && enough == 0) {
+        /* The second half of a pair has the order of the first in reverse, so that a steady drift
+         * cancels. */
+        const uint64_t round = turns / count;
+        const bool is_back = round % job->turns % 2;
+        random_order(sitting->order_seed, round - is_back, order, count);
+        for (uint32_t i = 0; i < count && code == 0; i++) {
+            struct measurement *next = &sitting->measurements[order[is_back ? count - 1 - i : i]];
+            code = run_once(next, turns++);
+            if (count > 1)
+                suspend_job(next);
+        }
+        enough = code ? code : is_enough(sitting);
+        code = enough < 0 ? enough : code;
+    }
+    for (uint32_t i = 0; i < count && code == 0; i++)
+        code = gather_notices(sitting->ranks, sitting->measurements[i].session.result);
+    /* What a reader of the results must know. */
+    for (uint32_t i = 0; i < count && code == 0; i++) {
         struct result *result = sitting->measurements[i].session.result;
         const struct result_sitting *state = &result->sitting;
-        const char *of = sitting->count > 1 ? "of the ratio " : "";
+        const char *of = count > 1 ? "of the ratio " : "";
         const struct result_epoch total = result_run_total(&result->runs[0]);
         const uint64_t samples = total.samples + total.skipped;
         if (job->runs == 0 && state->is_reached)
@@ -424,43 +453,6 @@ static void note_end(const struct sitting *sitting)
                           "start-up weighs more in the shorter run",
                           (unsigned long long)samples, (unsigned long long)first_samples);
     }
-}
-
-/* Runs of all jobs, a round after the other, until there are enough. */
-static int run_rounds(struct sitting *sitting)
-{
-    const uint32_t count = sitting->count;
-    uint32_t order[RUN_JOBS_MAX]; /* of the current round */
-    uint64_t turns = 0;
-    int code = 0, enough = 0;
-
-    for (uint32_t i = 0; i < count && code == 0; i++) {
-        struct session *session = &sitting->measurements[i].session;
-        session->result->runs =
-            memory_array(job_runs_most(session->job), sizeof *session->result->runs);
-        code = session->result->runs ? 0 : -ENOMEM;
-    }
-    code = ranks_meet(sitting->ranks, code, NULL);
-    sitting->start_ns = clock_now_ns();
-    while (code == 0 && enough == 0) {
-        /* The second half of a pair has the order of the first in reverse, so that a steady drift
-         * cancels. */
-        const uint64_t round = turns / count;
-        const bool is_back = round % sitting->measurements[0].session.job->turns % 2;
-        random_order(sitting->order_seed, round - is_back, order, count);
-        for (uint32_t i = 0; i < count && code == 0; i++) {
-            struct measurement *next = &sitting->measurements[order[is_back ? count - 1 - i : i]];
-            code = run_once(next, turns++);
-            if (count > 1)
-                suspend_job(next);
-        }
-        enough = code ? code : is_enough(sitting);
-        code = enough < 0 ? enough : code;
-    }
-    for (uint32_t i = 0; i < count && code == 0; i++)
-        code = gather_notices(sitting->ranks, sitting->measurements[i].session.result);
-    if (code == 0)
-        note_end(sitting);
     return code;
 }
 
