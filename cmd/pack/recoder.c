@@ -101,7 +101,7 @@ int image_to_jpeg(const struct sample *raw, int quality, void **jpeg_bytes, size
     return code ? fail(code, "cannot encode a JPEG: %s", errors.complaint) : 0;
 }
 
-/* ---- images that are made anew ---- */
+/* ---- decoding and encoding again ---- */
 
 int recoder_open(struct recoder *recoder, const struct recode *recode)
 {
