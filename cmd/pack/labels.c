@@ -6,6 +6,7 @@
 #include "formats/format.h"
 #include "cmd/pack/cursor.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +80,7 @@ int labels_read(const struct plugin_choice *format, const struct catalog *catalo
             for (uint64_t i = 0; i < count; i++) {
                 const int32_t *place =
                     bsearch(&labels->of[i], there, used, sizeof *there, compare_labels);
+                assert(place);
                 labels->of[i] = (int32_t)(place - there);
             }
             labels->classes = (uint32_t)used;

@@ -540,6 +540,7 @@ int target_begin(struct target *target)
 
 static char *shard_folder(const struct target *target, uint32_t shard)
 {
+    assert(target->draft && shard < target->request.shards);
     return file_format_path("%s/%u", target->draft, shard);
 }
 

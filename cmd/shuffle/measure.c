@@ -7,6 +7,7 @@
 #include "pipeline/jobs/run.h"
 #include "trainer/trainer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -50,6 +51,7 @@ static int read_once(const struct survey *survey, struct shuffle_row *row)
             code = fail(EPROTO, "%s: invalid: %s", row->order, result.invalid_reason);
         if (code == 0) {
             const struct result_run *run = &result.runs[0];
+            assert(speed->runs < SHUFFLE_RUNS_MOST);
             speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
             speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
             speed->runs++;

@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ void plot_draw(struct plot_panel *panel, uint64_t draw, uint32_t label)
     const uint64_t batches = (panel->draws + panel->batch_size - 1) / panel->batch_size;
     const uint64_t batch = draw / panel->batch_size, row = batch * PLOT_BATCHES / batches;
 
+    assert(label < panel->classes);
     /* Sampled: the first batch of each sixteenth of the epoch. */
     if (row < PLOT_BATCHES && (batch == 0 || (batch - 1) * PLOT_BATCHES / batches != row))
         panel->labels[row][column_of(panel, label, PLOT_LABELS)]++;

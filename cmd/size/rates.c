@@ -3,6 +3,7 @@
 
 #include "base/gradients.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -183,6 +184,7 @@ struct sizing_rates sizing_rates(const struct sizing_plant *plant, unsigned epoc
     const double step = sizing_step_s(plant), read = sample * misses;
     struct sizing_rates rates;
 
+    assert(nodes > 0 && misses >= 0 && misses <= 1);
     rates.of[SIZING_PART_GPU] =
         step > 0 ? nodes * plant->of[SIZING_GPUS] * plant->of[SIZING_BATCH] / step : INFINITY;
     rates.of[SIZING_PART_STORAGE] = server_rate(plant, epoch) / read;

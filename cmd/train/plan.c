@@ -81,12 +81,6 @@ struct total {
     double flops, predicted_ns, measured_ns;
 };
 
-static double predicted_ns(const struct plan_view *view, const struct schedule_step *step)
-{
-    return view->flops_per_s > 0 ? schedule_predict_ns(step, view->flops_per_s, view->bytes_per_s)
-                                 : 0;
-}
-
 static void add_step(const struct plan_view *view, const struct schedule_step *step,
                      struct total *total)
 {
@@ -96,7 +90,8 @@ static void add_step(const struct plan_view *view, const struct schedule_step *s
     if (step->workspace_bytes > total->workspace_bytes)
         total->workspace_bytes = step->workspace_bytes;
     total->flops += step->flops;
-    total->predicted_ns += predicted_ns(view, step);
+    if (view->flops_per_s > 0)
+        total->predicted_ns += schedule_predict_ns(step, view->flops_per_s, view->bytes_per_s);
     total->measured_ns += step->measured_ns;
 }
 
@@ -171,14 +166,6 @@ static double roof_share(double predicted, double measured)
     return measured > 0 ? predicted / measured : 0;
 }
 
-static void print_share(double share)
-{
-    if (share > 0)
-        printf("%6.1f%%", share * 100);
-    else
-        printf("%7s", "-");
-}
-
 static double mib(uint64_t bytes)
 {
     return (double)bytes / (1 << 20);
@@ -190,6 +177,23 @@ static void print_number(int width, int decimals, double value)
     while (decimals > 0 && snprintf(NULL, 0, "%.*f", decimals, value) >= width)
         decimals--;
     printf("%*.*f", width, decimals, value);
+}
+
+/* Read, written and workspace MiB, GFLOP, times in a unit, and the share of the roof. */
+static void print_figures(const struct total *total, const int widths[4], int decimals,
+                          double unit_ns)
+{
+    print_number(widths[0], decimals, mib(total->read_bytes));
+    print_number(widths[1], decimals, mib(total->write_bytes));
+    print_number(widths[2], decimals, mib(total->workspace_bytes));
+    print_number(widths[3], decimals + 1, total->flops * 1e-9);
+    print_time(total->predicted_ns, unit_ns);
+    print_time(total->measured_ns, unit_ns);
+    const double share = roof_share(total->predicted_ns, total->measured_ns);
+    if (share > 0)
+        printf("%6.1f%%\n", share * 100);
+    else
+        printf("%7s\n", "-");
 }
 
 enum { NUMBER_WIDTH = 7, FIGURES_WIDTH = 71 };
@@ -246,14 +250,9 @@ static void print_plan(const struct plan_view *view)
                 printf("%5u  %-*s  %-*s  %-*s  %-*s", i + 1, node, node_name(view, step), operation,
                        step->operation, engine, step->engine, fused, step->fused);
             }
-            print_number(9, 3, mib(step->read_bytes));
-            print_number(10, 3, mib(step->write_bytes));
-            print_number(14, 3, mib(step->workspace_bytes));
-            print_number(9, 4, step->flops * 1e-9);
-            print_time(predicted_ns(view, step), 1e3);
-            print_time(step->measured_ns, 1e3);
-            print_share(roof_share(predicted_ns(view, step), step->measured_ns));
-            putchar('\n');
+            struct total one = {0};
+            add_step(view, step, &one);
+            print_figures(&one, (const int[]){9, 10, 14, 9}, 3, 1e3);
         }
     }
     struct total totals[SCHEDULE_PHASES + 1];
@@ -266,14 +265,7 @@ static void print_plan(const struct plan_view *view)
         if (row->steps == 0)
             continue;
         printf("  %-8s%5u", i < SCHEDULE_PHASES ? schedule_phases[i] : "batch", row->steps);
-        print_number(9, 2, mib(row->read_bytes));
-        print_number(9, 2, mib(row->write_bytes));
-        print_number(10, 2, mib(row->workspace_bytes));
-        print_number(8, 3, row->flops * 1e-9);
-        print_time(row->predicted_ns, 1e6);
-        print_time(row->measured_ns, 1e6);
-        print_share(roof_share(row->predicted_ns, row->measured_ns));
-        putchar('\n');
+        print_figures(row, (const int[]){9, 9, 10, 8}, 2, 1e6);
     }
     if (view->buckets.count == 0)
         return;

@@ -114,9 +114,8 @@ static const struct option_spec train_options[] = {
 
 struct train_show {
     const struct train_settings *settings;
-    struct line line;
-    bool speaks; /* on rank 0; the other ranks print nothing */
-    bool table;  /* on standard output */
+    struct line line; /* on rank 0; the other ranks print nothing */
+    bool table;       /* on its standard output */
 };
 
 static void show_progress(void *context, uint64_t epoch, bool evaluating, uint64_t done,
@@ -127,7 +126,7 @@ static void show_progress(void *context, uint64_t epoch, bool evaluating, uint64
     char rate[WORDS_BYTES];
     double seconds = (double)elapsed_ns * 1e-9;
 
-    if (!show->line.shown || !show->speaks)
+    if (!show->line.shown)
         return;
     words_rate(seconds > 0 ? (double)done / seconds : 0, rate);
     snprintf(text, sizeof text, "epoch %" PRIu64 "/%" PRIu64 "%s %s%s loss %.3f %s img/s",
@@ -146,8 +145,7 @@ static void show_cold(void *context, uint64_t elapsed_ns)
 
     snprintf(text, sizeof text, "%s, %.0f s", drops ? "dropping caches" : "checking the caches",
              (double)elapsed_ns * 1e-9);
-    if (show->speaks)
-        line_show(&show->line, text);
+    line_show(&show->line, text);
 }
 
 static void show_stage(void *context, const char *stage)
@@ -156,8 +154,7 @@ static void show_stage(void *context, const char *stage)
     char text[64];
 
     snprintf(text, sizeof text, "%s: %s", show->settings->network.name, stage);
-    if (show->speaks)
-        line_show(&show->line, text);
+    line_show(&show->line, text);
 }
 
 static void show_epoch(void *context, const struct train_result *result,
@@ -165,7 +162,7 @@ static void show_epoch(void *context, const struct train_result *result,
 {
     struct train_show *show = context;
 
-    if (!show->speaks || !show->table)
+    if (!show->table)
         return;
     line_clear(&show->line);
     train_report_epoch(show->settings->network.name, result, epoch);
@@ -218,10 +215,10 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
     if (code == 0)
         code = options_check_alike(train_options, invocation->settings, &ranks);
     if (code == 0) {
+        const bool speaks = ranks.place.rank == 0;
         struct train_show show = {.settings = invocation->settings,
-                                  .line = line_start(),
-                                  .speaks = job->ranks->place.rank == 0,
-                                  .table = job_stdout_count(&job->job) == 0};
+                                  .line = speaks ? line_start() : (struct line){0},
+                                  .table = speaks && job_stdout_count(&job->job) == 0};
         const struct train_observer observer = {.progress = show_progress,
                                                 .cold = show_cold,
                                                 .stage = show_stage,
@@ -233,7 +230,7 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
         command_text(invocation, result.result.environment.command,
                      sizeof result.result.environment.command);
         if (code == 0)
-            code = show.speaks ? train_report_end(job, &result) : !result.result.valid;
+            code = speaks ? train_report_end(job, &result) : !result.result.valid;
         train_destroy(&result);
     }
     if (is_usage)
