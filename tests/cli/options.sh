@@ -67,6 +67,15 @@ try 2 run --epochs
 err "--epochs needs a value"
 try 2 --epochs 0
 err "--epochs: 0 is not within 1 .. 1048576"
+# Lists of numbers take the units of other numbers.
+try 0 size --gpus 8,1k
+out "1024 x "
+try 2 size --gpus 8,,9
+err "--gpus: expected numbers from 1 to 1000000000 such as 1,8,64, not '8,,9'"
+try 2 shuffle --ranks 1,0
+err "--ranks: expected numbers from 1 to 1048576"
+try 2 infer --network lenet --data . --batch-size 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
+err "--batch-size: at most 16 numbers"
 try 2 --epochs=many
 err "--epochs: 'many' is not"
 try 2 --drop-caches=maybe
