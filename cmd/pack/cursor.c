@@ -6,6 +6,7 @@
 #include "dataset/store.h"
 #include "readers/reader.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -53,25 +54,12 @@ void cursor_destroy(struct cursor *cursor)
     free(cursor);
 }
 
-static int open_reader(struct cursor *cursor)
-{
-    const struct reader_config site = {
-        .catalog = cursor->catalog, .depth = 1, .bytes_max = cursor->catalog->record_bytes_max};
-
-    close_reader(cursor);
-    const struct plugin *reader = reader_auto(store_of(cursor->catalog->root)->scheme, true);
-    int code = plugin_choose("reader", reader_registry, reader->name, &cursor->inflate);
-    if (code)
-        return code;
-    cursor->reader_open = true;
-    return reader_open(&cursor->reader, &cursor->inflate, &site);
-}
-
 int cursor_read(struct cursor *cursor, uint64_t record, void *buffer)
 {
     const struct extent *extent = catalog_extent(cursor->catalog, record);
     const struct shard *shard = &cursor->catalog->shards[extent->shard];
 
+    assert(extent->bytes <= cursor->catalog->record_bytes_max);
     if (shard->flags & SHARD_COMPRESSED) {
         struct read_request request = {.offset = extent->offset,
                                        .shard = extent->shard,
@@ -80,7 +68,19 @@ int cursor_read(struct cursor *cursor, uint64_t record, void *buffer)
                                        .buffer = buffer};
         struct read_request *done;
         bool back = extent->shard == cursor->reader_shard && extent->offset < cursor->reader_at;
-        int code = !cursor->reader_open || back ? open_reader(cursor) : 0;
+        int code = 0;
+        if (!cursor->reader_open || back) {
+            const struct reader_config site = {.catalog = cursor->catalog,
+                                               .depth = 1,
+                                               .bytes_max = cursor->catalog->record_bytes_max};
+            const char *scheme = store_of(cursor->catalog->root)->scheme;
+            close_reader(cursor);
+            code = plugin_choose("reader", reader_registry, reader_auto(scheme, true)->name,
+                                 &cursor->inflate);
+            cursor->reader_open = code == 0;
+            if (code == 0)
+                code = reader_open(&cursor->reader, &cursor->inflate, &site);
+        }
         if (code == 0)
             code = reader_submit(&cursor->reader, &request);
         while (code == 0) {

@@ -217,11 +217,11 @@ static int sync_names(const struct target *target, const char *name)
     return code;
 }
 
-/* Append to the manifest, creating it if missing; synced. Frees the text; NULL with a reason. */
+/* Append to the manifest, creating it if missing; synced. Frees the text; NULL: out of memory. */
 static int append_manifest(const struct target *target, char *text)
 {
     char *path = text ? file_join(target->path, MANIFEST_UNFINISHED) : NULL;
-    int code = path ? 0 : -ENOMEM;
+    int code = path ? 0 : fail(ENOMEM, "%s: out of memory for the manifest", target->path);
 
     if (path && target->is_local) {
         struct stat found = {0};
