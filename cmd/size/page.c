@@ -11,6 +11,7 @@
 #include "report/svg.h"
 #include "report/words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,88 +42,12 @@ static void print_range(const char *what, const struct sizing_range *range, doub
            words_rate(range->low * factor, low), words_rate(range->high * factor, high));
 }
 
-static void print_reach(const struct size_case *cluster)
-{
-    const struct sizing_answer *answer = &cluster->answer;
-    const struct sizing_rates *rates = &answer->first;
-    char median[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
-
-    printf("  Reaches  %s samples/s: GPUs busy %.1f%% of the time\n",
-           words_rate(answer->samples_per_s.median, median), 100 * busy_of(cluster));
-    printf("  Goal     %s samples/s, reached in %.0f%% of cases\n",
-           words_rate(answer->goal_samples_per_s, median), 100 * answer->probability);
-    printf("  Limit    %s", sizing_part_names[rates->limit]);
-    if (rates->next < SIZING_PART_COUNT && isfinite(rates->of[rates->next]))
-        printf("; next %s, at %s times that rate", sizing_part_names[rates->next],
-               words_rate(rates->of[rates->next] / rates->of[rates->limit], median));
-    putchar('\n');
-    if (answer->checkpoint_s > 0)
-        printf("  Saving   %s every %s, at %s\n", seconds(answer->checkpoint_s, low),
-               seconds(answer->checkpoint_interval_s, high),
-               words_byte_rate(answer->checkpoint_bytes_per_s, median));
-    if (cluster->recorded_s > 0)
-        printf("  Recorded %s on average, %s at most, in %s\n",
-               words_byte_rate(cluster->recorded_bytes_per_s, low),
-               words_byte_rate(cluster->recorded_peak_bytes_per_s, high),
-               seconds(cluster->recorded_s, median));
-    printf("\n  Predicted%35s%30s\n", "median", "90% between");
-    print_range("samples/s", &answer->samples_per_s, 1);
-    print_range("first epoch, samples/s", &answer->first_samples_per_s, 1);
-    print_range("later epochs, samples/s", &answer->later_samples_per_s, 1);
-    print_range("first batch after, ms", &answer->first_batch_s, 1000);
-    print_range("stalls on batches, %", &answer->stall_share, 100);
-    if (answer->checkpoint_s > 0)
-        print_range("stopped to save, %", &answer->checkpoint_share, 100);
-}
-
 static void print_need(const char *what, const char *needs, const char *has, double share)
 {
     printf("    %-28s%16s%16s", what, needs, has);
     if (isfinite(share))
         printf("%9.0f%%", 100 * share);
     putchar('\n');
-}
-
-static void print_needs(const struct size_case *cluster)
-{
-    const struct sizing_answer *answer = &cluster->answer;
-    const struct sizing_rates *rates = &answer->first;
-    const double goal = answer->goal_samples_per_s;
-    const double sample =
-        answer->plant.of[SIZING_SAMPLE_BYTES] * answer->plant.of[SIZING_AMPLIFICATION];
-    const double fabric =
-        answer->plant.of[SIZING_FABRIC_RATE] * answer->plant.of[SIZING_FABRIC_EFFICIENCY];
-    char needs[WORDS_BYTES], has[WORDS_BYTES];
-
-    printf("\n  For that goal%33s%16s%10s\n", "needs", "has", "used");
-    print_need("storage, bytes", words_byte_rate(answer->storage_bytes_per_s, needs),
-               words_byte_rate(rates->of[SIZING_PART_STORAGE] * sample, has),
-               goal / rates->of[SIZING_PART_STORAGE]);
-    const double reads =
-        rates->of[SIZING_PART_READS] * sample / answer->plant.of[SIZING_READ_BYTES];
-    print_need("storage, reads/s", words_rate(answer->storage_reads_per_s, needs),
-               words_rate(reads, has), goal / rates->of[SIZING_PART_READS]);
-    print_need("each node from storage", words_byte_rate(answer->node_bytes_per_s, needs),
-               words_byte_rate(rates->of[SIZING_PART_CLIENT] * sample / answer->plant.nodes, has),
-               goal / rates->of[SIZING_PART_CLIENT]);
-    print_need("each node, CPU cores", words_rate(answer->cores, needs),
-               words_rate(answer->plant.of[SIZING_CORES], has),
-               goal / rates->of[SIZING_PART_CORES]);
-    print_need("GPUs, samples/s", words_rate(goal, needs),
-               words_rate(rates->of[SIZING_PART_GPU], has), goal / rates->of[SIZING_PART_GPU]);
-    print_need("storage, as an epoch begins", words_byte_rate(answer->start_bytes_per_s, needs),
-               "-", NAN);
-    if (answer->fabric_bytes_per_s > 0 && fabric > 0)
-        print_need("each node, gradients", words_byte_rate(answer->fabric_bytes_per_s, needs),
-                   words_byte_rate(fabric, has), answer->fabric_bytes_per_s / fabric);
-    if (answer->checkpoint_s > 0)
-        print_need("writes, at 1% lost to saving",
-                   words_byte_rate(answer->checkpoint_write_per_s, needs),
-                   words_byte_rate(answer->checkpoint_bytes_per_s, has),
-                   answer->checkpoint_write_per_s / answer->checkpoint_bytes_per_s);
-    if (answer->checkpoint_s > 0)
-        print_need("reads, at 1% lost to restores",
-                   words_byte_rate(answer->checkpoint_read_per_s, needs), "-", NAN);
 }
 
 /* Print each doubt of the profiles once. */
@@ -158,12 +83,72 @@ static void print_form(const char *title, const struct sizing_answer *answer)
 void size_page_print(const struct size_case *cluster)
 {
     const struct sizing_answer *answer = &cluster->answer;
-    char rate[WORDS_BYTES];
+    const struct sizing_rates *rates = &answer->first;
+    const double goal = answer->goal_samples_per_s;
+    const double sample =
+        answer->plant.of[SIZING_SAMPLE_BYTES] * answer->plant.of[SIZING_AMPLIFICATION];
+    const double fabric =
+        answer->plant.of[SIZING_FABRIC_RATE] * answer->plant.of[SIZING_FABRIC_EFFICIENCY];
+    char rate[WORDS_BYTES], low[WORDS_BYTES], high[WORDS_BYTES];
 
+    assert(rates->limit < SIZING_PART_COUNT);
     printf("iobench size: %.0f x %s, %s, on %.0f x %s\nwith %s\n\n", cluster->gpus, cluster->gpu,
            cluster->network, cluster->answer.plant.nodes, cluster->node, cluster->storage);
-    print_reach(cluster);
-    print_needs(cluster);
+    printf("  Reaches  %s samples/s: GPUs busy %.1f%% of the time\n",
+           words_rate(answer->samples_per_s.median, rate), 100 * busy_of(cluster));
+    printf("  Goal     %s samples/s, reached in %.0f%% of cases\n",
+           words_rate(answer->goal_samples_per_s, rate), 100 * answer->probability);
+    printf("  Limit    %s", sizing_part_names[rates->limit]);
+    if (rates->next < SIZING_PART_COUNT && isfinite(rates->of[rates->next]))
+        printf("; next %s, at %s times that rate", sizing_part_names[rates->next],
+               words_rate(rates->of[rates->next] / rates->of[rates->limit], rate));
+    putchar('\n');
+    if (answer->checkpoint_s > 0)
+        printf("  Saving   %s every %s, at %s\n", seconds(answer->checkpoint_s, low),
+               seconds(answer->checkpoint_interval_s, high),
+               words_byte_rate(answer->checkpoint_bytes_per_s, rate));
+    if (cluster->recorded_s > 0)
+        printf("  Recorded %s on average, %s at most, in %s\n",
+               words_byte_rate(cluster->recorded_bytes_per_s, low),
+               words_byte_rate(cluster->recorded_peak_bytes_per_s, high),
+               seconds(cluster->recorded_s, rate));
+    printf("\n  Predicted%35s%30s\n", "median", "90% between");
+    print_range("samples/s", &answer->samples_per_s, 1);
+    print_range("first epoch, samples/s", &answer->first_samples_per_s, 1);
+    print_range("later epochs, samples/s", &answer->later_samples_per_s, 1);
+    print_range("first batch after, ms", &answer->first_batch_s, 1000);
+    print_range("stalls on batches, %", &answer->stall_share, 100);
+    if (answer->checkpoint_s > 0)
+        print_range("stopped to save, %", &answer->checkpoint_share, 100);
+    printf("\n  For that goal%33s%16s%10s\n", "needs", "has", "used");
+    print_need("storage, bytes", words_byte_rate(answer->storage_bytes_per_s, low),
+               words_byte_rate(rates->of[SIZING_PART_STORAGE] * sample, high),
+               goal / rates->of[SIZING_PART_STORAGE]);
+    const double reads =
+        rates->of[SIZING_PART_READS] * sample / answer->plant.of[SIZING_READ_BYTES];
+    print_need("storage, reads/s", words_rate(answer->storage_reads_per_s, low),
+               words_rate(reads, high), goal / rates->of[SIZING_PART_READS]);
+    print_need("each node from storage", words_byte_rate(answer->node_bytes_per_s, low),
+               words_byte_rate(rates->of[SIZING_PART_CLIENT] * sample / answer->plant.nodes, high),
+               goal / rates->of[SIZING_PART_CLIENT]);
+    print_need("each node, CPU cores", words_rate(answer->cores, low),
+               words_rate(answer->plant.of[SIZING_CORES], high),
+               goal / rates->of[SIZING_PART_CORES]);
+    print_need("GPUs, samples/s", words_rate(goal, low),
+               words_rate(rates->of[SIZING_PART_GPU], high), goal / rates->of[SIZING_PART_GPU]);
+    print_need("storage, as an epoch begins", words_byte_rate(answer->start_bytes_per_s, low), "-",
+               NAN);
+    if (answer->fabric_bytes_per_s > 0 && fabric > 0)
+        print_need("each node, gradients", words_byte_rate(answer->fabric_bytes_per_s, low),
+                   words_byte_rate(fabric, high), answer->fabric_bytes_per_s / fabric);
+    if (answer->checkpoint_s > 0)
+        print_need("writes, at 1% lost to saving",
+                   words_byte_rate(answer->checkpoint_write_per_s, low),
+                   words_byte_rate(answer->checkpoint_bytes_per_s, high),
+                   answer->checkpoint_write_per_s / answer->checkpoint_bytes_per_s);
+    if (answer->checkpoint_s > 0)
+        print_need("reads, at 1% lost to restores",
+                   words_byte_rate(answer->checkpoint_read_per_s, low), "-", NAN);
     printf("\n  Twice as much of%30s%16s\n", "samples/s", "gain");
     for (unsigned i = 0; i < answer->upgrade_count; i++)
         printf("    %-28s%14s%15.1f%%\n", sizing_part_names[answer->upgrades[i].part],

@@ -91,49 +91,6 @@ static double nodes_of(const json_t *job)
     return fmax(load_number(job, "engine.nodes"), 1); /* fmax() of NAN and 1 is 1 */
 }
 
-/* Return the basis of the sizing. job: NULL without a result. */
-static struct sizing_basis basis_of(const struct size_settings *settings, const json_t *job)
-{
-    struct sizing_basis basis = {.sample_bytes = imagenet_sample_bytes, .amplification = 1};
-
-    if (job) {
-        double measured = load_number(job, "dataset.mean_record_bytes");
-        double asked = load_number(job, "summary.request_bytes");
-        double delivered = load_number(job, "summary.record_bytes");
-        double rate = load_number(job, "summary.samples_per_s");
-        if (measured > 0)
-            basis.sample_bytes = measured;
-        if (asked > delivered && delivered > 0)
-            basis.amplification = asked / delivered;
-        if (rate > 0)
-            basis.node_samples_per_s = rate / nodes_of(job);
-    }
-    if (settings->sample_bytes)
-        basis.sample_bytes = (double)settings->sample_bytes;
-    return basis;
-}
-
-/* Whether the rate is that of epochs from storage and of others from memory. */
-static bool is_partly_from_memory(const json_t *job)
-{
-    const char *limit = load_text(job, "summary.limit");
-    const json_t *run, *epoch;
-    size_t i, k;
-
-    if (!limit || strcmp(limit, "storage") != 0)
-        return false;
-    json_array_foreach(load_member(job, "runs"), i, run)
-    {
-        json_array_foreach(load_member(run, "epochs"), k, epoch)
-        {
-            const char *its = load_text(epoch, "limit");
-            if (its && strcmp(its, "page_cache") == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
 static const char *invalid_reason(const json_t *job)
 {
     const char *reason = load_text(job, "invalid_reason");
@@ -146,9 +103,20 @@ static json_t *warnings_of(const json_t *job)
 {
     const char *limit = load_text(job, "summary.limit");
     const char *cache = load_text(job, "summary.cache_before");
+    const json_t *run, *epoch;
     json_t *list = json_array();
+    bool is_partly_from_memory = false; /* the rate is that of some epochs from storage */
+    size_t i, k;
 
-    if (is_partly_from_memory(job))
+    json_array_foreach(load_member(job, "runs"), i, run)
+    {
+        json_array_foreach(load_member(run, "epochs"), k, epoch)
+        {
+            const char *its = load_text(epoch, "limit");
+            is_partly_from_memory |= its && strcmp(its, "page_cache") == 0;
+        }
+    }
+    if (is_partly_from_memory && limit && strcmp(limit, "storage") == 0)
         json_array_append_new(list, json_string("Some epochs were read from memory: storage alone "
                                                 "may be slower than this."));
     if (nodes_of(job) < 2)
@@ -255,13 +223,27 @@ int size_counts(const char *text, uint64_t counts[SIZE_COUNTS_MOST])
 
 static int size_job(const struct size_settings *settings, const json_t *job, json_t *rows)
 {
-    const struct sizing_basis basis = basis_of(settings, job);
+    struct sizing_basis basis = {.sample_bytes = imagenet_sample_bytes, .amplification = 1};
     const struct accelerator *only = settings->gpu ? accelerator_find(settings->gpu) : NULL;
     uint64_t counts[SIZE_COUNTS_MOST];
     const int count = size_counts(settings->gpus, counts);
 
     if (count < 0)
         return count;
+    if (job) {
+        const double measured = load_number(job, "dataset.mean_record_bytes");
+        const double asked = load_number(job, "summary.request_bytes");
+        const double delivered = load_number(job, "summary.record_bytes");
+        const double rate = load_number(job, "summary.samples_per_s");
+        if (measured > 0)
+            basis.sample_bytes = measured;
+        if (asked > delivered && delivered > 0)
+            basis.amplification = asked / delivered;
+        if (rate > 0)
+            basis.node_samples_per_s = rate / nodes_of(job);
+    }
+    if (settings->sample_bytes)
+        basis.sample_bytes = (double)settings->sample_bytes;
     if (!rows) {
         print_basis(&basis, job);
         printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
