@@ -141,6 +141,7 @@ static int write_file(struct rank_writer *rank, uint32_t number)
     const char *name = snapshot->is_single ? SNAPSHOT_SINGLE : file->name;
     const int fd = snapshot->is_single ? folder_open_file(&rank->draft, name, O_RDWR, NULL)
                                        : folder_create_file(&rank->draft, name);
+    const uint64_t key = random_hash(snapshot->seed, snapshot->number, 0);
     uint64_t at = 0;
     int code = 0;
 
@@ -181,7 +182,7 @@ static int write_file(struct rank_writer *rank, uint32_t number)
         assert(rank->idle_count > 0);
         const uint32_t free = rank->idle[--rank->idle_count];
         snapshot->checksums[file->first_chunk + at / snapshot->chunk_bytes] =
-            content_stamp(rank->buffers[free].iov_base, bytes, snapshot_key(snapshot), number, at);
+            content_stamp(rank->buffers[free].iov_base, bytes, key, number, at);
         writer_write(&rank->writer, free, fd, bytes, file->offset + at);
         at += snapshot->chunk_bytes;
     }

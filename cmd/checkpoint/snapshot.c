@@ -6,9 +6,9 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/random.h"
 #include "base/text_stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -44,6 +44,7 @@ static int add_file(struct snapshot *snapshot, const char *name, uint32_t rank, 
     if (memory_room(&snapshot->files, snapshot->file_count, sizeof *snapshot->files,
                     "files of a checkpoint"))
         return -ENOMEM;
+    assert(snapshot->chunk_bytes > 0 && strlen(name) < sizeof snapshot->files->name);
     struct snapshot_file *file = &snapshot->files[snapshot->file_count++];
     *file = (struct snapshot_file){.rank = rank,
                                    .bytes = bytes,
@@ -94,11 +95,6 @@ void snapshot_release(struct snapshot *snapshot)
     free(snapshot->files);
     free(snapshot->checksums);
     *snapshot = (struct snapshot){0};
-}
-
-uint64_t snapshot_key(const struct snapshot *snapshot)
-{
-    return random_hash(snapshot->seed, snapshot->number, 0);
 }
 
 char *snapshot_text(const struct snapshot *snapshot)

@@ -51,8 +51,6 @@ int snapshot_check_size(const struct model_files *files, uint32_t chunk_bytes);
 int snapshot_plan(struct snapshot *snapshot, const struct model_files *files, uint32_t chunk_bytes,
                   bool is_single);
 void snapshot_release(struct snapshot *snapshot);
-/* Return the key of its content (cmd/checkpoint/save.h). */
-uint64_t snapshot_key(const struct snapshot *snapshot);
 
 /* Return the manifest as text, to be freed; NULL with a reason. */
 char *snapshot_text(const struct snapshot *snapshot);

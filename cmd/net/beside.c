@@ -237,12 +237,6 @@ static int take_member(struct net_beside *beside, const struct member *member,
     return code;
 }
 
-/* The last step of each stage that exchanges. */
-uint64_t net_beside_verified(const struct net_beside *beside)
-{
-    return 2 * beside->settings.rounds * beside->rhythm.bytes * beside->ranks;
-}
-
 int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ranks,
                    struct recorder *recorder)
 {

@@ -56,8 +56,6 @@ int net_beside_start(struct net_beside *beside, const struct net_beside_settings
  * negative errno; then rounds are those of all ranks, on every rank. */
 int net_beside_run(struct net_beside *beside, const char *transport, struct ranks *ranks,
                    struct recorder *recorder);
-/* Bytes received by all ranks that were compared with what was sent. */
-uint64_t net_beside_verified(const struct net_beside *beside);
 void net_beside_end(struct net_beside *beside, int code);
 
 /* ---- the report; rank 0. timeline: with the stages; NULL: unknown ---- */

@@ -126,28 +126,24 @@ static int call(const struct connecting *connecting, uint32_t host, uint16_t por
     return code ? code : handle;
 }
 
-/* Are both in one network? */
-static bool is_near(const struct tcp_card *mine, const struct tcp_address *address)
-{
-    for (uint32_t i = 0; i < mine->count; i++)
-        if (((mine->addresses[i].host ^ address->host) & mine->addresses[i].mask) == 0)
-            return true;
-    return false;
-}
-
 /* Addresses in a network of our own come first. */
 static int call_rank(const struct connecting *connecting, uint32_t peer)
 {
-    const struct tcp_card *card = &connecting->cards[peer];
+    const struct tcp_card *mine = &connecting->mine, *card = &connecting->cards[peer];
     char text[INET_ADDRSTRLEN] = "none";
     int handle = -EHOSTUNREACH;
 
-    for (int near = 1; near >= 0; near--)
-        for (uint32_t i = 0; i < card->count && handle < 0; i++)
-            if (is_near(&connecting->mine, &card->addresses[i]) == (near == 1)) {
-                inet_ntop(AF_INET, &card->addresses[i].host, text, sizeof text);
-                handle = call(connecting, card->addresses[i].host, card->port);
-            }
+    for (int far = 0; far < 2; far++)
+        for (uint32_t i = 0; i < card->count && handle < 0; i++) {
+            const uint32_t host = card->addresses[i].host;
+            bool is_far = true;
+            for (uint32_t k = 0; k < mine->count && is_far; k++)
+                is_far = (mine->addresses[k].host ^ host) & mine->addresses[k].mask;
+            if (is_far != far)
+                continue;
+            inet_ntop(AF_INET, &host, text, sizeof text);
+            handle = call(connecting, host, card->port);
+        }
     return handle >= 0
                ? handle
                : fail(-handle,
