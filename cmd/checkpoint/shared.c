@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/stats.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -98,13 +99,6 @@ struct process_report {
     struct rank_line lines[];
 };
 
-static int compare_times(const void *a, const void *b)
-{
-    const uint64_t one = *(const uint64_t *)a, two = *(const uint64_t *)b;
-
-    return one < two ? -1 : one > two;
-}
-
 int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
                    const struct storage_bytes *written, struct checkpoint_row *row)
 {
@@ -113,7 +107,7 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
         bytes_align_up(sizeof(struct process_report) + most * sizeof(struct rank_line), 64);
     struct process_report *mine = memory_zeroed(bytes);
     char *reports = memory_array(processes, bytes);
-    uint64_t *times = memory_array(ranks, sizeof *times);
+    double *times = memory_array(ranks, sizeof *times); /* of all ranks, in nanoseconds */
     int code = mine && reports && times ? 0 : -ENOMEM;
 
     if (code == 0) {
@@ -138,7 +132,6 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
     if (code == 0)
         code = ranks_gather(shared->ranks, mine, bytes, reports);
     if (code == 0) {
-        /* times: space for all ranks. */
         const bool is_read = !written;
         uint32_t count = 0;
         for (uint32_t i = 0; i < shared->ranks->place.ranks; i++) {
@@ -165,15 +158,15 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
                     row->wall_ns = line->wall_ns;
                     row->slowest = line->rank;
                 }
-                times[count++] = line->wall_ns;
+                times[count++] = (double)line->wall_ns;
             }
             if (report->first_damage[0])
                 result_invalid(&shared->result->evidence,
                                "content differs from what was written: %s", report->first_damage);
         }
-        qsort(times, count, sizeof *times, compare_times);
-        row->fastest_ns = times[0];
-        row->median_ns = times[count / 2];
+        stats_sort(times, count);
+        row->fastest_ns = (uint64_t)times[0];
+        row->median_ns = (uint64_t)times[count / 2];
     }
     free(times);
     free(reports);
