@@ -8,3 +8,5 @@ tests_unit_fabric_worked_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_fabric
 UNIT_TESTS += tests/unit/test_ranks_compare
+tests_unit_test_ranks_compare_SOURCES = tests/unit/test_ranks_compare.c tests/unit/manual_clock.c tests/unit/manual_clock.h \
+	tests/unit/unit.h

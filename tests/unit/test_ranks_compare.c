@@ -1,49 +1,152 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which rank has another number than rank 0. */
+ * Four ranks on two nodes, three of them made up: what one learns of their numbers, codes, words
+ * and silence, by hand. */
+#include "tests/unit/manual_clock.h"
 #include "tests/unit/unit.h"
 
-#include "ranks/ranks.h"
+#include "base/thread.h"
+#include "ranks/words.h"
 
-#include <string.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
 
 enum { RANKS = 4 };
+static const uint64_t SECOND = 1000000000;
+static const char kinds[] = "OALM"; /* of words: call off, arrives, lives, misses */
 
-static uint64_t numbers[RANKS];
+static struct {
+    struct ranks_place place;          /* of who joins */
+    const void *rows[2];               /* all ranks' data of a gather of as many bytes */
+    uint64_t row_bytes[2];             /* none: all have mine */
+    const char *words;                 /* heard, each "1O23 ": second, kind, number, from */
+    uint32_t beats;                    /* bits of ranks that are heard once a second */
+    uint64_t begin_ns, beat_ns[RANKS]; /* of the last */
+    bool never_done, orderly;
+    char called[64], told[256];
+    uint32_t signs;
+} script;
+
+static int fake_join(void *state, struct ranks_place *place)
+{
+    (void)state;
+    *place = script.place;
+    return 0;
+}
+
+static void fake_leave(void *state, bool orderly)
+{
+    (void)state;
+    script.orderly = orderly;
+}
 
 static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
 {
     (void)state;
     for (uint32_t i = 0; i < RANKS; i++)
-        if (bytes == sizeof numbers[i])
-            memcpy((uint8_t *)all + i * bytes, &numbers[i], bytes);
-        else /* ranks_meet(): none failed */
-            memcpy((uint8_t *)all + i * bytes, mine, bytes);
+        memcpy((uint8_t *)all + i * bytes, mine, bytes);
+    for (int i = 0; i < 2; i++)
+        if (script.row_bytes[i] == bytes)
+            memcpy(all, script.rows[i], RANKS * bytes);
     return 0;
 }
 
 static int fake_test(void *state, bool *done)
 {
     (void)state;
-    *done = true;
+    *done = !script.never_done;
     return 0;
 }
 
+/* Looking takes a millisecond. */
 static int fake_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
 {
-    (void)state, (void)from, (void)word;
+    const uint64_t passed_ns = manual_clock_ns - script.begin_ns;
+
+    (void)state;
     *heard = false;
+    for (uint32_t i = 0; i < RANKS && !*heard; i++)
+        if (script.beats >> i & 1 && passed_ns >= script.beat_ns[i] + SECOND) {
+            script.beat_ns[i] = passed_ns;
+            *from = i, *word = WORD_LIVES, *heard = true;
+        }
+    if (!*heard && script.words && *script.words &&
+        passed_ns >= (uint64_t)(script.words[0] - '0') * SECOND) {
+        *word = word_of((uint64_t)(script.words[2] - '0'),
+                        (enum word_kind)(strchr(kinds, script.words[1]) - kinds));
+        *from = (uint32_t)(script.words[3] - '0'), *heard = true;
+        script.words += 5;
+    }
+    manual_clock_ns += *heard ? 0 : 1000000;
     return 0;
+}
+
+static int fake_call(void *state, uint32_t to, uint64_t word)
+{
+    const size_t used = strlen(script.called);
+
+    (void)state;
+    if (word % WORD_KINDS == WORD_LIVES)
+        script.signs++;
+    else
+        snprintf(script.called + used, sizeof script.called - used, "%c%u%u ",
+                 kinds[word % WORD_KINDS], (unsigned)(word / WORD_KINDS), to);
+    return 0;
+}
+
+static const struct ranks_ops fake = {.plugin = {.name = "fake"},
+                                      .join = fake_join,
+                                      .leave = fake_leave,
+                                      .gather = fake_gather,
+                                      .test = fake_test,
+                                      .hear = fake_hear,
+                                      .call = fake_call};
+const struct plugin *const ranks_registry[] = {&fake.plugin, NULL};
+
+int sched_getaffinity(pid_t pid, size_t bytes, cpu_set_t *set)
+{
+    (void)pid;
+    memset(set, 0, bytes);
+    for (size_t i = 0; i < 6; i++)
+        CPU_SET(i, set);
+    return 0;
+}
+
+static void hear_told(void *context, const char *text)
+{
+    (void)context;
+    snprintf(script.told + strlen(script.told), sizeof script.told - strlen(script.told), "%s|",
+             text);
+}
+
+static struct ranks start(uint32_t rank)
+{
+    static struct ranks_peer peers[RANKS];
+
+    memset(&script, 0, sizeof script);
+    script.begin_ns = manual_clock_ns;
+    for (uint32_t i = 0; i < RANKS; i++)
+        peers[i] = (struct ranks_peer){.host = {(char)('a' + i)}};
+    script.place =
+        (struct ranks_place){rank, RANKS, rank % 2, 2, rank / 2, 2, 0, {(char)('a' + rank)}};
+    return (struct ranks){
+        .ops = &fake, .place = script.place, .peers = peers, .waiting = hear_told};
+}
+
+static void give(int at, const void *rows, uint64_t bytes)
+{
+    script.rows[at] = rows;
+    script.row_bytes[at] = bytes;
 }
 
 static uint32_t other_than(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth)
 {
-    static const struct ranks_ops fake = {
-        .gather = fake_gather, .test = fake_test, .hear = fake_hear};
-    struct ranks ranks = {.ops = &fake, .place = {.ranks = RANKS}};
+    struct ranks ranks = start(0);
     const uint64_t all[RANKS] = {first, second, third, fourth};
     uint32_t other = RANKS;
 
-    memcpy(numbers, all, sizeof all);
+    give(0, all, sizeof *all);
     assert_int_equal(ranks_compare(&ranks, first, &other), 0);
     return other;
 }
@@ -59,24 +162,197 @@ static void the_first_other_rank_is_found(void **unused)
     assert_int_equal(other_than(7, 9, 7, 8), 1);
     assert_int_equal(other_than(7, 8, 8, 8), 1);
     assert_int_equal(other_than(large, large, 0, large), 2);
+    struct ranks alone = ranks_alone();
+    uint32_t other = 1;
+    assert_int_equal(ranks_compare(&alone, 5, &other), 0);
+    assert_int_equal(other, 0);
 }
 
-static void a_lone_process_agrees_with_itself(void **unused)
+static void values_are_added_up_and_handed_on(void **unused)
 {
-    struct ranks ranks = ranks_alone();
-    uint32_t other = 1;
+    const double all[RANKS][8] = {{1, 10}, {2, 20}, {4, 40}, {8, 80}};
+    const char words[RANKS][3] = {"of", "no", "no", "no"};
+    struct ranks ranks = start(2);
+    double values[] = {4, 40, 5};
+    char word[3] = "no";
 
     (void)unused;
-    assert_int_equal(ranks_compare(&ranks, 5, &other), 0);
-    assert_int_equal(other, 0);
+    give(0, all, sizeof *all);
+    give(1, words, sizeof *words);
+    assert_int_equal(ranks_sum(&ranks, values, 2), 0);
+    assert_true(values[0] == 15 && values[1] == 150 && values[2] == 5);
+    assert_int_equal(ranks_broadcast(&ranks, word, sizeof word), 0);
+    assert_string_equal(word, "of");
+    assert_true(ranks.gathers == 3 && ranks.meetings == 1);
+}
+
+/* Each rank's reason is one letter. */
+static void the_first_cause_is_everybody_s(void **unused)
+{
+    static const struct {
+        int codes[RANKS], code;
+        const char *letters, *reason;
+    } cases[] = {
+        {{0, -EIO, 0, 0}, -EIO, "qrst", "rank 1 on b: r"},
+        {{0, -ECANCELED, -EIO, -EPERM}, -EIO, "qrst", "rank 2 on c: s"},
+        {{0, -ECANCELED, 0, -ECANCELED}, -ECANCELED, "qrst", "rank 1 on b: r"},
+        {{-EIO, -EIO, -EIO, -EIO}, -EIO, "rrrr", "r"},
+        {{-EIO, -EIO, -EIO, -EIO}, -EIO, "rrrs", "rank 0 on a: r"},
+        {{-EIO, -EIO, -EIO, -EPERM}, -EIO, "rrrr", "rank 0 on a: r"},
+        {{0, 0, 0, 5}, -EPROTO, "qrst", "rank 3 on d: t"},
+        {{0, 0, -4095, 0}, -4095, "qrst", "rank 2 on c: s"},
+        {{0, 0, -4096, 0}, -EPROTO, "qrst", "rank 2 on c: s"},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct ranks ranks = start(0);
+        struct {
+            int code;
+            char host[RANKS_HOST_BYTES], reason[FAIL_REASON_BYTES / 2];
+        } rows[RANKS] = {{0}};
+        for (uint32_t rank = 0; rank < RANKS; rank++) {
+            rows[rank].code = cases[i].codes[rank];
+            rows[rank].host[0] = (char)('a' + rank);
+            rows[rank].reason[0] = cases[i].letters[rank];
+        }
+        give(0, cases[i].codes, sizeof(int));
+        give(1, rows, sizeof *rows);
+        ranks.call_off_ns = ranks.missed_ns = ranks.is_culprit = 1;
+        assert_int_equal(ranks_meet(&ranks, cases[i].codes[0], NULL), cases[i].code);
+        assert_string_equal(fail_reason(), cases[i].reason);
+        assert_true(!ranks.call_off_ns && !ranks.missed_ns && !ranks.is_culprit);
+    }
+}
+
+#define UNRESPONSIVE " waited 10 s: another rank is unresponsive"
+#define NOT_COME " was told that a rank failed, but another one did not come to hear why"
+
+/* What ends a wait after how many seconds, and whom that blames. */
+static void silence_and_patience_end(void **unused)
+{
+    static const struct {
+        uint32_t rank, silence_s, beats;
+        const char *words;
+        int own;
+        uint32_t ends_s;
+        const char *reason, *called;
+    } cases[] = {
+        {0, 10, 2, "1A03 ", 0, 10, "rank 0 on a" UNRESPONSIVE ": rank 2 on c", ""},
+        {0, 10, 2, "1A03 ", EIO, 10, "own (unresponsive: rank 1 on b, rank 2 on c)", ""},
+        {0, 10, 6, "1A01 1A02 1A03 ", 0, 11, UNRESPONSIVE ": rank 3 on d", ""},
+        {2, 10, 10, "", 0, 10, "rank 2 on c" UNRESPONSIVE, "A00 "},
+        {0, 0, 6, "1O01 ", 0, 9, NOT_COME ": rank 1 on b, rank 2 on c, rank 3 on d",
+         "M01 M02 M03 "},
+        {2, 0, 1, "1O00 2M00 ", 0, 5, "rank 2 on c" NOT_COME, "A00 "},
+        {2, 0, 1, "1O00 ", 0, 64, "rank 2 on c" NOT_COME, "A00 "},
+    };
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint32_t hearers = cases[i].rank ? 1 : 3, signs = cases[i].silence_s ? hearers : 0;
+        struct ranks ranks = start(cases[i].rank);
+        uint64_t waited_ns = 0;
+        ranks.silence_ns = cases[i].silence_s * SECOND;
+        script.never_done = true;
+        script.beats = cases[i].beats;
+        script.words = cases[i].words;
+        const int code = cases[i].own ? fail(cases[i].own, "own") : 0;
+        assert_int_equal(ranks_meet(&ranks, code, &waited_ns), code ? code : -ETIMEDOUT);
+        assert_string_equal(fail_reason() + strlen(fail_reason()) - strlen(cases[i].reason),
+                            cases[i].reason);
+        assert_in_range(waited_ns / 1000000, cases[i].ends_s * 1000, cases[i].ends_s * 1000 + 20);
+        if (i == 0)
+            assert_string_equal(script.told, "waiting for rank 1 on b, rank 2 on c, 5 s so far|");
+        assert_true(ranks.is_broken && ranks.is_unheard);
+        assert_string_equal(script.called, cases[i].called);
+        assert_in_range(script.signs, 20 * signs, 23 * signs); /* two a second */
+    }
+}
+
+static void a_call_off_is_heard_once(void **unused)
+{
+    struct ranks ranks = start(0);
+
+    (void)unused;
+    ranks.meetings = 2;
+    script.words = "1O13 2O23 "; /* of a meeting that has ended; of the next */
+    manual_clock_ns += SECOND;
+    assert_int_equal(ranks_watch(&ranks, manual_clock_ns), 0);
+    assert_string_equal(script.words, "2O23 ");
+    manual_clock_ns += SECOND;
+    assert_int_equal(ranks_watch(&ranks, manual_clock_ns), -ECANCELED);
+    ranks_call_off(&ranks); /* not once more */
+    assert_string_equal(script.called, "");
+    assert_int_equal(ranks_meet(&ranks, 0, NULL), 0);
+    assert_false(ranks_called_off(&ranks));
+    ranks = start(1);
+    ranks_call_off(&ranks);
+    script.never_done = true; /* who knows the cause does not wait for others to tell theirs */
+    assert_int_equal(ranks_meet(&ranks, 0, NULL), -ETIMEDOUT);
+    assert_string_equal(script.called, "O00 O02 O03 A00 ");
+    assert_in_range((manual_clock_ns - script.begin_ns) / 1000000, 5000, 5020);
+}
+
+static void a_watch_tells_less_and_less(void **unused)
+{
+    struct ranks ranks = start(0);
+
+    (void)unused;
+    ranks.silence_ns = 23 * SECOND;
+    while (ranks_watch(&ranks, script.begin_ns) == 0)
+        assert_true(manual_clock_ns < script.begin_ns + 24 * SECOND);
+    assert_string_equal(script.told, "waiting for other ranks, 5 s so far|waiting for other ranks, "
+                                     "10 s so far|waiting for other ranks, 20 s so far|");
+    assert_reason("waited 23 s");
+}
+
+/* Rank 0 has CPUs 0 to 5; 1, on its node, has 0 to 3; the others, on another node, have all. */
+static void who_joins_shares_its_cpus(void **unused)
+{
+    struct {
+        uint32_t node, local_rank, cpu_count;
+        char host[RANKS_HOST_BYTES];
+        cpu_set_t cpus;
+    } seats[RANKS] = {{0}};
+    struct ranks ranks = start(0);
+    const uint32_t count = thread_cpu_count();
+
+    (void)unused;
+    for (uint32_t i = 0; i < RANKS; i++) {
+        seats[i].node = i / 2, seats[i].local_rank = i % 2, seats[i].host[0] = (char)('a' + i);
+        for (size_t cpu = 0; cpu < (i == 1 ? 4 : 6); cpu++)
+            CPU_SET(cpu, &seats[i].cpus);
+    }
+    give(0, seats, sizeof *seats);
+    assert_int_equal(ranks_join(&ranks), 0);
+    assert_int_equal(ranks.place.cpus, count < 4 ? count : 4); /* 4 halves and 2 */
+    assert_string_equal(ranks.peers[3].host, "d");
+    assert_true(ranks.peers[3].node == 1 && !ranks.peers[3].leads && ranks.peers[2].leads);
+    ranks_leave(&ranks, false);
+    assert_true(script.orderly && !ranks.state && !*script.called);
+    for (uint32_t node = 1; node <= 2; node++) { /* with a third first rank; of two */
+        seats[3].node = node;
+        seats[3].local_rank = node - 1;
+        assert_int_equal(ranks_join(&ranks), -EPROTO);
+        assert_reason(node == 1 ? "rank 3 reports node 1 of 2" : "rank 3 reports node 2 of 2");
+        ranks_leave(&ranks, true);
+        assert_int_equal(strlen(script.called), node * strlen("O01 O02 O03 "));
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_other_rank_is_found),
-        cmocka_unit_test(a_lone_process_agrees_with_itself),
+        cmocka_unit_test(values_are_added_up_and_handed_on),
+        cmocka_unit_test(the_first_cause_is_everybody_s),
+        cmocka_unit_test(silence_and_patience_end),
+        cmocka_unit_test(a_call_off_is_heard_once),
+        cmocka_unit_test(a_watch_tells_less_and_less),
+        cmocka_unit_test(who_joins_shares_its_cpus),
     };
 
+    alarm(PATIENCE_S);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
