@@ -7,9 +7,11 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "ranks/ranks.h"
+#include "ranks/words.h"
 #include "shuffle/outline.h"
 #include "shuffle/plan.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,6 +114,49 @@ static bool try_order(struct ranks *ranks, const char *order, const struct plan_
     return code == 0;
 }
 
+static int fail_once(void *context)
+{
+    return ++*(int *)context == 1 ? fail(EDOM, "once") : 0;
+}
+
+/* What ranks of one node tell each other, worked out by hand. */
+static bool agree(struct ranks *ranks)
+{
+    const uint32_t rank = ranks->place.rank, count = ranks->place.ranks,
+                   sum = count * (count + 1) / 2;
+    double sums[3] = {rank + 1, 10 * (rank + 1), 5};
+    uint32_t word = rank + 7;
+    struct ranks_memory memory;
+    struct ranks_clock clock = {.uncertainty_ns = 1};
+    int acts = 0;
+
+    bool good =
+        ranks_sum(ranks, sums, 2) == 0 && sums[0] == sum && sums[1] == 10 * sum && sums[2] == 5;
+    good &= ranks_broadcast(ranks, &word, sizeof word) == 0 && word == 7;
+    good &= ranks_compare_clocks(ranks, &clock) == 0 && clock.uncertainty_ns == 0; /* one clock */
+    good &= ranks_do(ranks, "", fail_once, &acts) == -EDOM && strcmp(fail_reason(), "once") == 0;
+    good &= ranks_in_turn(ranks, fail_once, &acts) == 0 && acts == 2;
+    if (ranks_share(ranks, 65, &memory))
+        return false;
+    good &= memory.bytes == 128 * count; /* whole cache lines */
+    memset(ranks_memory_of(&memory, rank), 'a' + (int)rank, 65);
+    good &= ranks_meet(ranks, 0, NULL) == 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *theirs = ranks_memory_of(&memory, i);
+        const struct ranks_peer *peer = &ranks->peers[i];
+        good &= theirs[0] == (char)('a' + i) && theirs[64] == theirs[0] && theirs[65] == 0;
+        good &= peer->node == 0 && peer->leads == (i == 0) &&
+                strcmp(peer->host, ranks->place.host) == 0;
+    }
+    ranks_unshare(&memory);
+    for (int i = 0; i < 2; i++)
+        good &= ranks_heart_start(ranks) == 0;
+    ranks_heart_stop(ranks);
+    good &= !ranks_may_share(ranks) == !ranks->heart;
+    ranks_heart_stop(ranks);
+    return good && !ranks->heart && !memory.start;
+}
+
 int main(void)
 {
     static const uint64_t counts[] = {101, 23, 5, 1};
@@ -120,6 +165,8 @@ int main(void)
 
     if (ranks_join(&ranks))
         return fprintf(stderr, "FAILED: %s\n", fail_reason()), 1;
+    if (!agree(&ranks))
+        return fprintf(stderr, "FAILED: rank %u learnt another thing\n", ranks.place.rank), 1;
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
         struct catalog *catalog =
             outline_create(counts[i], counts[i] < SHARDS ? (uint32_t)counts[i] : SHARDS, 1000, 100);
