@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "ranks/ranks.h"
-#include "ranks/words.h"
 #include "shuffle/outline.h"
 #include "shuffle/plan.h"
 
@@ -114,6 +113,19 @@ static bool try_order(struct ranks *ranks, const char *order, const struct plan_
     return code == 0;
 }
 
+/* Of rank 0, 1 and those after; "": did not fail. */
+static bool fails(struct ranks *ranks, const int codes[3], const char *const reasons[3],
+                  uint32_t culprit)
+{
+    const uint32_t row = ranks->place.rank < 2 ? ranks->place.rank : 2;
+    char wanted[128];
+
+    snprintf(wanted, sizeof wanted, "rank %u on %s: %s", culprit, ranks->place.host,
+             reasons[culprit]);
+    const int code = ranks_meet(ranks, codes[row] ? fail(codes[row], "%s", reasons[row]) : 0, NULL);
+    return code == -codes[culprit] && strcmp(fail_reason(), wanted) == 0;
+}
+
 static int fail_once(void *context)
 {
     return ++*(int *)context == 1 ? fail(EDOM, "once") : 0;
@@ -122,39 +134,34 @@ static int fail_once(void *context)
 /* What ranks of one node tell each other, worked out by hand. */
 static bool agree(struct ranks *ranks)
 {
-    const uint32_t rank = ranks->place.rank, count = ranks->place.ranks,
-                   sum = count * (count + 1) / 2;
-    double sums[3] = {rank + 1, 10 * (rank + 1), 5};
+    const uint32_t rank = ranks->place.rank, count = ranks->place.ranks;
+    double sums[3] = {rank + 1, 10 * (rank + 1), 5}, sum = count * (count + 1) / 2;
     uint32_t word = rank + 7;
     struct ranks_memory memory;
-    struct ranks_clock clock = {.uncertainty_ns = 1};
     int acts = 0;
 
     bool good =
         ranks_sum(ranks, sums, 2) == 0 && sums[0] == sum && sums[1] == 10 * sum && sums[2] == 5;
     good &= ranks_broadcast(ranks, &word, sizeof word) == 0 && word == 7;
-    good &= ranks_compare_clocks(ranks, &clock) == 0 && clock.uncertainty_ns == 0; /* one clock */
+    good &= fails(ranks, (int[]){0, EIO, 0}, (const char *[]){"", "r", ""}, 1);
+    good &= fails(ranks, (int[]){ECANCELED, EIO, EPERM}, (const char *[]){"q", "r", "s"}, 1);
+    good &= fails(ranks, (int[]){EIO, EIO, EPERM}, (const char *[]){"r", "s", "r"}, 0);
+    good &= ranks_meet(ranks, fail(EIO, "r"), NULL) == -EIO && strcmp(fail_reason(), "r") == 0;
     good &= ranks_do(ranks, "", fail_once, &acts) == -EDOM && strcmp(fail_reason(), "once") == 0;
     good &= ranks_in_turn(ranks, fail_once, &acts) == 0 && acts == 2;
     if (ranks_share(ranks, 65, &memory))
         return false;
-    good &= memory.bytes == 128 * count; /* whole cache lines */
     memset(ranks_memory_of(&memory, rank), 'a' + (int)rank, 65);
-    good &= ranks_meet(ranks, 0, NULL) == 0;
+    good &= memory.bytes == 128 * count && ranks_meet(ranks, 0, NULL) == 0; /* whole cache lines */
     for (uint32_t i = 0; i < count; i++) {
         const char *theirs = ranks_memory_of(&memory, i);
         const struct ranks_peer *peer = &ranks->peers[i];
         good &= theirs[0] == (char)('a' + i) && theirs[64] == theirs[0] && theirs[65] == 0;
-        good &= peer->node == 0 && peer->leads == (i == 0) &&
-                strcmp(peer->host, ranks->place.host) == 0;
+        good &= peer->node == 0 && peer->leads == (i == 0);
+        good &= strcmp(peer->host, ranks->place.host) == 0;
     }
     ranks_unshare(&memory);
-    for (int i = 0; i < 2; i++)
-        good &= ranks_heart_start(ranks) == 0;
-    ranks_heart_stop(ranks);
-    good &= !ranks_may_share(ranks) == !ranks->heart;
-    ranks_heart_stop(ranks);
-    return good && !ranks->heart && !memory.start;
+    return good && !memory.start;
 }
 
 int main(void)

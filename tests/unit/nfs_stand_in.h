@@ -19,7 +19,9 @@ struct nfs_stand_in {
     uint32_t sends_most; /* calls that fit into a socket; 0: all */
     struct nfs_context *cut;
     struct nfs_context *latest;
-    uint32_t readers; /* contexts that have served reads */
+    uint32_t readers;   /* contexts that have served reads */
+    uint32_t mtime_s;   /* of all files */
+    const char *opened; /* by the store: the path below the mount */
 };
 extern struct nfs_stand_in nfs_stand_in;
 

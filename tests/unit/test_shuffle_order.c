@@ -4,6 +4,7 @@
  * the same seed and another one for another epoch or seed. */
 #include "tests/unit/unit.h"
 
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/random.h"
 #include "shuffle/outline.h"
@@ -81,12 +82,13 @@ static void run_epoch(struct plan *plan, uint64_t epoch, struct order *order)
 {
     static const uint32_t portions[] = {1, 7, 64, 3};
     uint64_t *held = calloc(plan->traits.slots, sizeof *held); /* record + 1 */
-    uint64_t draws = 0;
+    uint64_t draws = 0, start_ns = clock_now_ns();
     struct plan_op ops[64];
     int count;
 
     assert_non_null(held);
     assert_int_equal(plan_begin(plan, epoch), 0);
+    assert_true(plan->begin_ns <= clock_now_ns() - start_ns);
     for (int turn = 0; (count = plan_next(plan, ops, portions[turn % 4])) > 0; turn++) {
         for (int i = 0; i < count; i++) {
             assert_true(ops[i].slot < plan->traits.slots);
