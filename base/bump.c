@@ -92,8 +92,7 @@ void *bump_alloc(struct bump *bump, size_t bytes)
     } else if (!charge(bump, bytes)) {
         fail(ENOMEM,
              "images being decoded need more than %s, their share of memory: use fewer "
-             "--decode-threads, "
-             "or refuse huge images (--decode jpeg:max-pixels=N)",
+             "--decode-threads, or refuse huge images (--decode jpeg:max-pixels=N)",
              bytes_text(counter_get(&together_limit), limit, sizeof limit));
     } else {
         struct bump_spill *spill = aligned_alloc(BUMP_ALIGNMENT, bytes + sizeof *spill);

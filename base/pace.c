@@ -19,8 +19,7 @@ void pace_add(struct pace *pace, uint64_t ns, uint64_t amount)
 }
 
 /* Interpolate between the points around `at`: the amount at a time (by_ns), or the time of an
- * amount.
- */
+ * amount. */
 static uint64_t look_up(const struct pace *pace, uint64_t at, bool by_ns)
 {
     uint64_t key_before = 0, value_before = 0;

@@ -9,8 +9,7 @@
  * the write. Occupy closed descriptors 0, 1 and 2 with /dev/null, opened so that using them still
  * fails; otherwise the next file opened would become standard output. Raise a small limit of the
  * stack (ulimit -s) as far as that is allowed, and give threads, also those of libraries, the usual
- * stack in any case.
- */
+ * stack in any case. */
 void startup_undo_inherited(void);
 
 #endif

@@ -131,8 +131,7 @@ static int check_launcher(const struct ranks *ranks)
                       "%s=%d: these processes were started together but cannot find each other: "
                       "with srun, choose what this program's MPI knows (srun --mpi=list; often "
                       "--mpi=pmix); mpirun must be that of the MPI it was built with, if any; "
-                      "iobench "
-                      "doctor --launch, started alike, says which",
+                      "iobench doctor --launch, started alike, says which",
                       says, started);
 }
 

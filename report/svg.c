@@ -780,8 +780,7 @@ static int convert(int kind, char **text, size_t *bytes)
         code = child_run(&task, &result);
     if (code == -ENOENT)
         code = fail(ENOENT, "PNG and PDF need rsvg-convert, which is not installed: apt-get "
-                            "install librsvg2-bin or "
-                            "similar, or write .svg");
+                            "install librsvg2-bin or similar, or write .svg");
     else if (code == 0 && result.status)
         code = fail(EIO, "rsvg-convert drew nothing: exit status %d: %s", result.status,
                     result.output);

@@ -206,8 +206,7 @@ static int pressure_usable(void)
     return access("/proc/pressure/io", R_OK) == 0
                ? 0
                : fail(ENOENT,
-                      "/proc/pressure/io: %s; the kernel needs CONFIG_PSI, or psi=1 at "
-                      "boot",
+                      "/proc/pressure/io: %s; the kernel needs CONFIG_PSI, or psi=1 at boot",
                       fail_errno_text(errno));
 }
 

@@ -726,8 +726,7 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
 }
 
 /* doctor --launch: the job that a launcher started: whether its processes find each other, by which
- * MPI and transport, on which nodes and CPUs, with which clocks.
- */
+ * MPI and transport, on which nodes and CPUs, with which clocks. */
 
 enum { LIST_BYTES = 96 };
 static const uint64_t OFFSET_MOST_NS = 10000000;
@@ -1786,15 +1785,12 @@ const struct command command_doctor = {
     .description =
         "Checks what a measurement needs: io_uring, limits, permission to drop caches and means to "
         "verify them cold, GPUs; what each reader can use; of the fabric each port, network "
-        "interface, NFS mount and the way "
-        "between GPU and adapter; and of each PATH the file system, devices, O_DIRECT, the reader "
-        "that "
-        "--reader auto is there, passthrough and free space. Each line is ok, warn or no, with a "
-        "remedy.\n"
+        "interface, NFS mount and the way between GPU and adapter; and of each PATH the file "
+        "system, devices, O_DIRECT, the reader that --reader auto is there, passthrough and free "
+        "space. Each line is ok, warn or no, with a remedy.\n"
         "--launch, under mpirun or srun, checks the job instead: which MPI and transport, ranks "
-        "and "
-        "nodes, the CPUs of each rank, clocks, and why processes do not find each other. It exits "
-        "with 1 if something does not work.",
+        "and nodes, the CPUs of each rank, clocks, and why processes do not find each other. It "
+        "exits with 1 if something does not work.",
     .examples = "iobench doctor /mnt/imagenet\tbefore the first run on a machine\n"
                 "iobench doctor --fabric\tits ports, interfaces and NFS mounts\n"
                 "mpirun -n 16 --hostfile hosts iobench doctor --launch\tbefore the first job\n",

@@ -248,15 +248,13 @@ const struct command command_ramp = {
     .summary = "find how many GPUs a storage feeds before their batches are late",
     .description =
         "Raises the load, doubling in short previews and then bisecting, until batches are late. A "
-        "load of N stands "
-        "for N GPUs that take batches in turns: one batch is due every step time / N, whether or "
-        "not the one before was ready (open loop), so a slow storage is not spared the requests "
-        "that a waiting GPU would not make. A batch's stall is its lateness as a share of a GPU's "
-        "step; a load holds if the 99th percentile of the stalls is below --limit, and samples "
-        "were "
-        "read as fast as they were taken. Prints the "
-        "highest load that holds, the interval in which runs agree, and throughput and lateness "
-        "at each load. Under mpirun or srun the ranks share each load.",
+        "load of N stands for N GPUs that take batches in turns: one batch is due every step time "
+        "/ N, whether or not the one before was ready (open loop), so a slow storage is not spared "
+        "the requests that a waiting GPU would not make. A batch's stall is its lateness as a "
+        "share of a GPU's step; a load holds if the 99th percentile of the stalls is below "
+        "--limit, and samples were read as fast as they were taken. Prints the highest load that "
+        "holds, the interval in which runs agree, and throughput and lateness at each load. Under "
+        "mpirun or srun the ranks share each load.",
     .examples =
         "iobench ramp --data /mnt/set --drop-caches --trainer replay:h200 -B 400\thow many "
         "H200 does cold storage feed?\n"

@@ -646,11 +646,9 @@ const struct command command_report = {
         "over time with phases, scaling, formats and shuffles, latency, stalls, cold caches, "
         "comparison with the first result, and what differs between the runs. RESULT is a result "
         "(--json of run, train, infer, checkpoint or net, or a measurement that sweep keeps) or "
-        "the "
-        "output of iobench shuffle --measure --json. Several results are runs, named by their "
-        "labels "
-        "(--label). The page works in light and dark, on paper and without scripts. Charts over "
-        "time can be zoomed if iobench was built with dygraphs.",
+        "the output of iobench shuffle --measure --json. Several results are runs, named by their "
+        "labels (--label). The page works in light and dark, on paper and without scripts. Charts "
+        "over time can be zoomed if iobench was built with dygraphs.",
     .examples = "iobench report result.json\twrites result.json.html\n"
                 "iobench report -o sweep.html FOLDER/cell-*.json shuffles.json\tof iobench sweep "
                 "-o FOLDER\n"

@@ -29,8 +29,7 @@
 #include <string.h>
 
 /* show_sheet: a picture of samples in cells: on the left the whole image with the box that training
- * uses, on the right the row that the trainer gets. Written as PNG. One thread.
- */
+ * uses, on the right the row that the trainer gets. Written as PNG. One thread. */
 
 struct show_sheet {
     uint32_t thumb, side;           /* of a whole image and of a row, in pixels */

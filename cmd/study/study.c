@@ -291,9 +291,8 @@ const struct command command_study = {
         "and says in two sentences what the figures show here, and what was published. Without "
         "NAME it lists the studies, and what they lack on this machine. NAME may be a file of your "
         "own (docs/studies/README.md). Ranks run on this machine, on the nodes of --launch, or "
-        "with "
-        "--emulate-nodes each on a node that this machine emulates. Results are kept as they end: "
-        "the same command of the same build resumes.",
+        "with --emulate-nodes each on a node that this machine emulates. Results are kept as they "
+        "end: the same command of the same build resumes.",
     .examples = "iobench study\tlist them\n"
                 "iobench study formats\tthree formats, cold and cached\n"
                 "iobench study scaling --budget 10m -o scaling\tlarger, into a folder\n"

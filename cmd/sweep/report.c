@@ -248,8 +248,7 @@ void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out)
     }
     fprintf(stream,
             "iobench " PACKAGE_VERSION
-            ": sweep of %s, %u cells, %u runs of each: %zu measured, %zu "
-            "valid\n\n",
+            ": sweep of %s, %u cells, %u runs of each: %zu measured, %zu valid\n\n",
             sweep->target->command->name, sweep->plan.cells, sweep->table.rounds, measured, valid);
     sweep_print_cells(stream, sweep, 0, sweep->plan.cells);
     print_effects(stream, sweep);

@@ -65,8 +65,7 @@ int sweep_scaling_plan(struct sweep *sweep)
         return plan_both(sweep);
     if (weak && sweep_axis_named(&sweep->plan, "limit-samples"))
         return fail(EINVAL,
-                    "only one of --limit-samples and --%s applies, unless --scaling is "
-                    "strong,weak",
+                    "only one of --limit-samples and --%s applies, unless --scaling is strong,weak",
                     per_rank);
     if (wanted == SWEEP_WEAK && !weak)
         return fail(EINVAL, "--scaling weak needs --%s, the samples of each rank", per_rank);

@@ -285,8 +285,7 @@ static int add_lists(struct sweep *sweep)
 }
 
 /* Add a number for the launcher (ranks, nodes), or for the same option of a command that runs as
- * one process.
- */
+ * one process. */
 static int add_number(struct sweep *sweep, const char *name, const char *list)
 {
     const struct option_spec *row =
@@ -692,26 +691,22 @@ const struct command command_sweep = {
         "their values. Values are separated by commas: --shuffle epoch,tfdata. A comma within a "
         "value is written '\\,'; it may be plain before KEY=VALUE in the arguments of a plug-in: "
         "--trainer none,replay:h200,gpus=8 has two values. Numbers have ranges: 32:1024:x2 "
-        "doubles, "
-        "1:16:+5 adds 5. 'all' stands for every plug-in that can be used here (--format all), "
-        "every choice, or no and yes of a flag (--direct=all). A value may hold those of other "
-        "options: --data '/mnt/set-{format}'.\n"
+        "doubles, 1:16:+5 adds 5. 'all' stands for every plug-in that can be used here (--format "
+        "all), every choice, or no and yes of a flag (--direct=all). A value may hold those of "
+        "other options: --data '/mnt/set-{format}'.\n"
         "A cell is a combination. Each round runs every cell once, in newly drawn order, each in a "
         "process of its own. Results are kept in a folder as they end: the same command resumes a "
         "sweep that was interrupted or killed, and --runs may be raised later. With --budget the "
         "most telling cells come first: the base cell (the first value of each option), then those "
         "with one option changed, to its last value and then to the others, then combinations, "
-        "those of first and last values before the others. How many were left out "
-        "is printed.\n"
+        "those of first and last values before the others. How many were left out is printed.\n"
         "The tables show each cell, the main effect of each value (the ratio to the first value "
-        "over "
-        "all pairs of cells of a round that differ in this option alone, paired t test of "
+        "over all pairs of cells of a round that differ in this option alone, paired t test of "
         "logarithms), and with several --ranks or --nodes the scaling: speed-up, efficiency, and "
         "where the time of a rank went. Strong scaling is the default: --limit-samples is the "
-        "job's. "
-        "--limit-samples-per-rank measures weak scaling; with --scaling strong,weak one sweep "
-        "measures both. Measurements that are not valid are shown "
-        "with their reason and enter no figure.",
+        "job's. --limit-samples-per-rank measures weak scaling; with --scaling strong,weak one "
+        "sweep measures both. Measurements that are not valid are shown with their reason and "
+        "enter no figure.",
     .examples =
         "iobench sweep --data /mnt/set -c --decode-threads 1,2,4 --batch-size 32:1024:x2\tall "
         "combinations, three runs each\n"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * sweep: shared by the parts of `iobench sweep`: the command (cmd/sweep/sweep.c), its folder and
- * measurements (cmd/sweep/folder.c), tables and files (cmd/sweep/report.c).
- * Main thread.
+ * measurements (cmd/sweep/folder.c), tables and files (cmd/sweep/report.c). Main thread.
  */
 #ifndef IOBENCH_CMD_SWEEP_SWEEP_H
 #define IOBENCH_CMD_SWEEP_SWEEP_H
