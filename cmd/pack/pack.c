@@ -20,29 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void pack_show(struct line *line, const char *looking, const char *working, const char *unit,
-               const struct pack_progress *now)
-{
-    uint64_t done = now->done - now->kept, total = now->total - now->kept;
-    double seconds = (double)now->elapsed_ns * 1e-9;
-    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
-    char text[sizeof line->last];
-
-    assert(now->kept <= now->done);
-    if (!line->shown)
-        return;
-    line_bar(bar, now->done, now->total);
-    line_left(left, done, total, now->elapsed_ns);
-    words_rate(seconds > 0 ? (double)done / seconds : 0, rate);
-    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
-    if (now->phase == PACK_LOOK)
-        snprintf(text, sizeof text, "%s %s%s", looking, bar, left);
-    else
-        snprintf(text, sizeof text, "%s %s %s %s/s %s MiB/s%s", working, bar, rate, unit, mib,
-                 left);
-    line_show(line, text);
-}
-
 static void show_progress(void *context, const struct pack_progress *now)
 {
     pack_show(context, "looking at the source", "packing", "samples", now);

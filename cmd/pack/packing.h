@@ -76,9 +76,4 @@ struct pack_figures {
 int pack_run(const struct pack_job *job, const struct pack_observer *observer,
              struct pack_figures *figures);
 
-/* In cmd/pack/pack.c: show a line such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". */
-struct line;
-void pack_show(struct line *line, const char *looking, const char *working, const char *unit,
-               const struct pack_progress *now);
-
 #endif

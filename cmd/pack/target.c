@@ -75,19 +75,19 @@ static int spot_open(const struct target *target, const char *name, bool is_fold
     }
 }
 
-struct entry {
+struct target_entry {
     struct store_status status; /* of the name itself: a link is STORE_OTHER */
     uint64_t names;             /* hard links of a file; 1 on a server */
     struct stat made;           /* local */
 };
 
 /* -ENOENT if missing. */
-static int look(const struct target *target, const char *name, struct entry *entry)
+static int look(const struct target *target, const char *name, struct target_entry *entry)
 {
     struct spot spot;
     int code = spot_open(target, name, false, &spot);
 
-    *entry = (struct entry){.names = 1};
+    *entry = (struct target_entry){.names = 1};
     if (code == 0 && target->is_local) {
         const struct stat *made = &entry->made;
         code = folder_stat(&spot.parent, spot.last, &entry->made);
@@ -110,7 +110,7 @@ static int look(const struct target *target, const char *name, struct entry *ent
 /* Returns 1 if it exists, 0 if not, or a negative errno if unknown. */
 static int has(const struct target *target, const char *name)
 {
-    struct entry entry;
+    struct target_entry entry;
     int code = look(target, name, &entry);
 
     return code == -ENOENT ? 0 : code ? code : 1;
@@ -181,7 +181,8 @@ static int move(const struct target *target, const char *from, const char *to)
 
 /* entry: the file or empty folder that was looked at; NULL: a folder of ours and its contents;
  * other users' files stay and are an error. */
-static int take_away(const struct target *target, const char *name, const struct entry *entry)
+static int take_away(const struct target *target, const char *name,
+                     const struct target_entry *entry)
 {
     struct spot spot;
     int code = spot_open(target, name, false, &spot);
@@ -198,7 +199,7 @@ static int take_away(const struct target *target, const char *name, const struct
 /* Remove what may be missing. name: may be NULL. */
 static int drop(const struct target *target, const char *name, bool is_tree)
 {
-    struct entry entry;
+    struct target_entry entry;
     int code = name ? look(target, name, &entry) : -ENOENT;
 
     return code == -ENOENT ? 0 : code ? code : take_away(target, name, is_tree ? NULL : &entry);
@@ -253,7 +254,7 @@ static int append_manifest(const struct target *target, char *text)
 
 static int load_unfinished(struct target *target)
 {
-    struct entry entry;
+    struct target_entry entry;
     char *text = NULL;
     size_t bytes;
     int code = look(target, MANIFEST_UNFINISHED, &entry);
@@ -296,7 +297,7 @@ static int load_unfinished(struct target *target)
 }
 
 static bool is_as_listed(const struct target *target, const char *name,
-                         const struct manifest_file *file, struct entry *entry)
+                         const struct manifest_file *file, struct target_entry *entry)
 {
     const struct store_status *status = &entry->status;
 
@@ -310,7 +311,7 @@ static bool is_as_listed(const struct target *target, const char *name,
 static int check_finished(struct target *target)
 {
     const struct manifest *manifest = &target->unfinished;
-    struct entry entry;
+    struct target_entry entry;
 
     assert(manifest->shards == target->request.shards);
     memcpy(target->finished, manifest->done, manifest->shards * sizeof *target->finished);
@@ -508,7 +509,7 @@ int target_begin(struct target *target)
             target, manifest_start(target->request.command, target->request.is_synthetic));
     if (code == 0) {
         /* The hidden folder belongs to only this user: no other user can have put links into it. */
-        struct entry entry;
+        struct target_entry entry;
         code = look(target, target->draft, &entry);
         if (code == -ENOENT)
             code = make(target, target->draft, true);
@@ -524,7 +525,7 @@ int target_begin(struct target *target)
     /* Shards that are remade may already have files in place. From the last path to the first,
      * since a folder precedes its contents. */
     const struct manifest *manifest = &target->unfinished;
-    struct entry entry;
+    struct target_entry entry;
     for (size_t i = manifest->file_count; code == 0 && i-- > 0;) {
         const struct manifest_file *file = &manifest->files[i];
         if (target->finished[file->shard])
@@ -575,7 +576,7 @@ static int list_files(const struct target *target, struct text_stream *block, co
     for (uint32_t i = 0; code == 0 && i < names.count; i++) {
         char *inner = file_join(below, names.texts[i]);
         char *whole = inner ? file_join(folder, inner) : NULL;
-        struct entry entry = {0};
+        struct target_entry entry = {0};
         code = whole ? look(target, whole, &entry) : -ENOMEM;
         struct manifest_file file = {.path = inner, .is_folder = entry.status.kind == STORE_FOLDER};
         if (!file.is_folder) {

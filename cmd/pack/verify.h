@@ -61,4 +61,9 @@ struct verify_figures {
 int verify_run(const struct verify_job *job, const struct verify_observer *observer,
                struct verify_figures *figures);
 
+/* Show a line such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". */
+struct line;
+void pack_show(struct line *line, const char *looking, const char *working, const char *unit,
+               const struct pack_progress *now);
+
 #endif

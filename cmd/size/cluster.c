@@ -205,6 +205,16 @@ static int answer_case(const struct size_settings *settings, struct size_case *c
     return code;
 }
 
+int size_counts(const char *text, uint64_t counts[SIZE_COUNTS_MOST])
+{
+    const struct option_list list = {.option = "gpus",
+                                     .parse = option_parse_count,
+                                     .most = 1000000000,
+                                     .count_most = SIZE_COUNTS_MOST};
+
+    return option_parse_list(&list, text, counts);
+}
+
 static int answer_all(const struct size_settings *settings, struct size_table *table)
 {
     uint64_t counts[SIZE_COUNTS_MOST];

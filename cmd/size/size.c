@@ -211,16 +211,6 @@ static void show_gpu(const struct size_settings *settings, const struct sizing_b
     json_array_append_new(rows, row);
 }
 
-int size_counts(const char *text, uint64_t counts[SIZE_COUNTS_MOST])
-{
-    const struct option_list list = {.option = "gpus",
-                                     .parse = option_parse_count,
-                                     .most = 1000000000,
-                                     .count_most = SIZE_COUNTS_MOST};
-
-    return option_parse_list(&list, text, counts);
-}
-
 static int size_job(const struct size_settings *settings, const json_t *job, json_t *rows)
 {
     struct sizing_basis basis = {.sample_bytes = imagenet_sample_bytes, .amplification = 1};
