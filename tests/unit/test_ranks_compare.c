@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Four ranks on two nodes, three of them made up: what one learns of their numbers, codes, words
- * and silence, by hand. */
+ * Four ranks, three of them made up: what one learns of their numbers, words and silence, by hand.
+ */
 #include "tests/unit/manual_clock.h"
 #include "tests/unit/unit.h"
 
@@ -166,8 +166,8 @@ static void silence_and_patience_end(void **unused)
         if (cases[i].own < 0) /* who knows the cause does not wait for others to tell theirs */
             ranks_call_off(&ranks);
         assert_int_equal(ranks_meet(&ranks, code, &waited_ns), code ? code : -ETIMEDOUT);
-        assert_string_equal(fail_reason() + strlen(fail_reason()) - strlen(cases[i].reason),
-                            cases[i].reason);
+        const char *end = strstr(fail_reason(), cases[i].reason);
+        assert_true(end && !end[strlen(cases[i].reason)]);
         assert_in_range(waited_ns / 1000000, cases[i].ends_s * 1000, cases[i].ends_s * 1000 + 20);
         if (i == 0)
             assert_string_equal(script.told, "waiting for rank 1 on b, rank 2 on c, 5 s so far|");
