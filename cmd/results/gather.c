@@ -372,38 +372,6 @@ static int join_runs(struct gathered_job *joined)
     return code ? code : check_overlap(joined);
 }
 
-static void print_gathered(const struct gathered_job *joined)
-{
-    const double time_s = joined->end_s - joined->start_s;
-    const char *cache = word_of(joined, "summary.cache_before");
-    char rate[WORDS_BYTES], bytes[WORDS_BYTES], text[NOTE_BYTES];
-
-    printf("iobench gather: %zu results of %zu %s\n\n", joined->count, joined->hosts,
-           joined->hosts == 1 ? "host" : "hosts");
-    words_printf(stdout, "  Rate", COLUMN,
-                 "%s samples/s, %s MiB/s: all samples, from the first start to the "
-                 "last end, %.3f s",
-                 words_rate(joined->samples / time_s, rate),
-                 words_rate(joined->bytes / time_s / (1 << 20), bytes), time_s);
-    note(joined, text);
-    words_print(stdout, "  Basis", COLUMN, text);
-    if (tell_degraded(joined, text))
-        words_print(stdout, "  DEGRADED", COLUMN, text);
-    words_printf(stdout, "  Cache", COLUMN, "%s before the runs",
-                 escape_shown(cache ? cache : "unknown"));
-    if (doubt_of(joined))
-        words_print(stdout, "  Doubt", COLUMN, doubt_of(joined));
-    printf("\n  %-20s %12s %10s %10s  %s\n", "host", "samples/s", "start", "time", "limit");
-    for (size_t i = 0; i < joined->count; i++) {
-        const struct gathered_run *member = &joined->members[i];
-        const char *limit = load_text(member->job, "summary.limit");
-        printf("  %-20.20s %12s %8.3f s %8.3f s  %.16s\n", escape_shown(member->host),
-               words_rate(load_number(member->job, "summary.samples_per_s"), rate),
-               member->start_s - joined->start_s, member->end_s - member->start_s,
-               limit ? escape_shown(limit) : "-");
-    }
-}
-
 static int gather_run(const struct invocation *invocation)
 {
     const struct gather_settings *settings = invocation->settings;
@@ -418,8 +386,35 @@ static int gather_run(const struct invocation *invocation)
         code = load_one(&joined.members[i], invocation->operands[i]);
     if (code == 0)
         code = join_runs(&joined);
-    if (code == 0 && !(settings->output && strcmp(settings->output, "-") == 0))
-        print_gathered(&joined);
+    if (code == 0 && !(settings->output && strcmp(settings->output, "-") == 0)) {
+        const double time_s = joined.end_s - joined.start_s;
+        const char *cache = word_of(&joined, "summary.cache_before");
+        char rate[WORDS_BYTES], bytes[WORDS_BYTES], text[NOTE_BYTES];
+        printf("iobench gather: %zu results of %zu %s\n\n", joined.count, joined.hosts,
+               joined.hosts == 1 ? "host" : "hosts");
+        words_printf(stdout, "  Rate", COLUMN,
+                     "%s samples/s, %s MiB/s: all samples, from the first start to the "
+                     "last end, %.3f s",
+                     words_rate(joined.samples / time_s, rate),
+                     words_rate(joined.bytes / time_s / (1 << 20), bytes), time_s);
+        note(&joined, text);
+        words_print(stdout, "  Basis", COLUMN, text);
+        if (tell_degraded(&joined, text))
+            words_print(stdout, "  DEGRADED", COLUMN, text);
+        words_printf(stdout, "  Cache", COLUMN, "%s before the runs",
+                     escape_shown(cache ? cache : "unknown"));
+        if (doubt_of(&joined))
+            words_print(stdout, "  Doubt", COLUMN, doubt_of(&joined));
+        printf("\n  %-20s %12s %10s %10s  %s\n", "host", "samples/s", "start", "time", "limit");
+        for (size_t i = 0; i < joined.count; i++) {
+            const struct gathered_run *member = &joined.members[i];
+            const char *limit = load_text(member->job, "summary.limit");
+            printf("  %-20.20s %12s %8.3f s %8.3f s  %.16s\n", escape_shown(member->host),
+                   words_rate(load_number(member->job, "summary.samples_per_s"), rate),
+                   member->start_s - joined.start_s, member->end_s - member->start_s,
+                   limit ? escape_shown(limit) : "-");
+        }
+    }
     if (code == 0 && settings->output)
         code = write_document(&joined, settings->output);
     for (size_t i = 0; joined.members && i < joined.count; i++)

@@ -501,30 +501,6 @@ static int draw_others(struct report_page *page)
 
 /* ---- the page ---- */
 
-/* Write the headline of each run, and what the first ones found, for readers without scripts. */
-static void write_words(FILE *stream, const struct report_data *data)
-{
-    for (size_t i = 0; i < data->count; i++) {
-        const json_t *entries = json_object_get(data->results[i].job, "entries");
-        const char *headline = load_text(data->results[i].job, "headline");
-        fputs("<h3>", stream);
-        html_text(stream, data->results[i].name);
-        fputs("</h3><p>", stream);
-        html_text(stream, headline ? headline : "");
-        fputs("</p><dl>", stream);
-        for (size_t k = 0; i < WORDED && k < json_array_size(entries); k++) {
-            const char *name = load_text(json_array_get(entries, k), "name");
-            const char *text = load_text(json_array_get(entries, k), "text");
-            fputs("<dt>", stream);
-            html_text(stream, name ? name : "");
-            fputs("</dt><dd>", stream);
-            html_text(stream, text ? text : "");
-            fputs("</dd>", stream);
-        }
-        fputs("</dl>\n", stream);
-    }
-}
-
 static int fill_page(struct report_page *page)
 {
     struct svg svg;
@@ -553,7 +529,27 @@ static int fill_page(struct report_page *page)
         code = draw_others(page);
     if (code)
         return code;
-    write_words(page->words.stream, &page->data);
+    FILE *stream = page->words.stream;
+    const struct report_data *data = &page->data;
+    for (size_t i = 0; i < data->count; i++) {
+        const json_t *entries = json_object_get(data->results[i].job, "entries");
+        const char *headline = load_text(data->results[i].job, "headline");
+        fputs("<h3>", stream);
+        html_text(stream, data->results[i].name);
+        fputs("</h3><p>", stream);
+        html_text(stream, headline ? headline : "");
+        fputs("</p><dl>", stream);
+        for (size_t k = 0; i < WORDED && k < json_array_size(entries); k++) {
+            const char *name = load_text(json_array_get(entries, k), "name");
+            const char *text = load_text(json_array_get(entries, k), "text");
+            fputs("<dt>", stream);
+            html_text(stream, name ? name : "");
+            fputs("</dt><dd>", stream);
+            html_text(stream, text ? text : "");
+            fputs("</dd>", stream);
+        }
+        fputs("</dl>\n", stream);
+    }
     json_object_set(page->island, "charts", page->charts);
     code = text_stream_take(&page->words, &page->word_text, &bytes);
     for (int i = 0; i < HTML_SECTIONS && code == 0; i++)
@@ -577,21 +573,6 @@ static int write_page(const struct report_page *page, const char *title, const c
         code = report_write_file(strcmp(path, "-") == 0 ? "/dev/stdout" : path, text, bytes);
     free(text);
     return code;
-}
-
-static void release(struct report_page *page)
-{
-    json_decref(page->data.documents);
-    json_decref(page->data.shuffles);
-    json_decref(page->data.others);
-    json_decref(page->island);
-    json_decref(page->charts);
-    text_stream_close(&page->words);
-    free(page->word_text);
-    for (int i = 0; i < HTML_SECTIONS; i++) {
-        text_stream_close(&page->streams[i]);
-        free(page->sections[i]);
-    }
 }
 
 static int make_report(const struct invocation *invocation, struct report_page *page,
@@ -627,7 +608,17 @@ static int run_report(const struct invocation *invocation)
         status = command_misused(invocation);
     } else {
         status = make_report(invocation, page, path) ? command_failed(invocation) : COMMAND_OK;
-        release(page);
+        json_decref(page->data.documents);
+        json_decref(page->data.shuffles);
+        json_decref(page->data.others);
+        json_decref(page->island);
+        json_decref(page->charts);
+        text_stream_close(&page->words);
+        free(page->word_text);
+        for (int i = 0; i < HTML_SECTIONS; i++) {
+            text_stream_close(&page->streams[i]);
+            free(page->sections[i]);
+        }
     }
     free(page);
     free(path);

@@ -783,30 +783,6 @@ static json_t *evaluate_call(const struct evaluate_node *node, const struct eval
     return result;
 }
 
-static json_t *evaluate_text(const struct evaluate_node *node, const struct evaluate_scope *scope)
-{
-    struct text_stream stream;
-    char *text = NULL;
-    size_t bytes;
-    int code = text_stream_open(&stream);
-
-    for (const struct evaluate_node *part = node->first; part && code == 0; part = part->next) {
-        json_t *value = part->kind == LITERAL ? NULL : evaluate(part, scope);
-        char *shown = value ? evaluate_shown(value) : NULL;
-        if (part->kind == LITERAL || shown)
-            fputs(shown ? shown : part->text, stream.stream);
-        else
-            code = -ENODATA;
-        free(shown);
-        json_decref(value);
-    }
-    if (code == 0)
-        code = text_stream_take(&stream, &text, &bytes);
-    else
-        text_stream_close(&stream);
-    return take_text(text);
-}
-
 static json_t *evaluate_member(const struct evaluate_node *node, const json_t *of,
                                const json_t *key)
 {
@@ -838,7 +814,25 @@ json_t *evaluate(const struct evaluate_node *node, const struct evaluate_scope *
     case LITERAL:
         return json_text(node->text);
     case TEXT:
-        return evaluate_text(node, scope);
+        struct text_stream stream;
+        char *text = NULL;
+        size_t bytes;
+        int code = text_stream_open(&stream);
+        for (const struct evaluate_node *part = node->first; part && code == 0; part = part->next) {
+            json_t *value = part->kind == LITERAL ? NULL : evaluate(part, scope);
+            char *shown = value ? evaluate_shown(value) : NULL;
+            if (part->kind == LITERAL || shown)
+                fputs(shown ? shown : part->text, stream.stream);
+            else
+                code = -ENODATA;
+            free(shown);
+            json_decref(value);
+        }
+        if (code == 0)
+            code = text_stream_take(&stream, &text, &bytes);
+        else
+            text_stream_close(&stream);
+        return take_text(text);
     case NAME:
         first = strcmp(node->text, "null") == 0 ? NULL : find(scope, node->text);
         return first ? json_incref(first) : json_null();

@@ -33,50 +33,6 @@ struct expressions {
     size_t column_count;
 };
 
-/* Repeated keys of an expression are one; each [table] column is "NAME: EXPRESSION". */
-static int parse_expressions(const struct study *study, struct expressions *expressions)
-{
-    const struct ini *file = &study->file;
-    int code = 0;
-
-    for (size_t i = 0; i < EXPRESSIONS && code == 0; i++) {
-        char *text = study_value(study, places[i].section, places[i].key);
-        if (text && !(expressions->nodes[i] = evaluate_parse(text)))
-            code = fail(EINVAL, "%s: [%s] %s: %s", file->path, places[i].section, places[i].key,
-                        fail_reason());
-        free(text);
-    }
-    for (size_t i = 0; i < file->section_count; i++) {
-        const struct ini_section *section = &file->sections[i];
-        for (size_t k = section->first; k < section->first + section->count && code == 0; k++) {
-            const struct ini_entry *entry = &file->entries[k];
-            const char *colon = entry->value ? strstr(entry->value, ": ") : NULL;
-            if (strcmp(section->name, "table") != 0 || strcmp(entry->key, "column") != 0)
-                continue;
-            if (!colon || expressions->column_count == COLUMNS)
-                code = fail(EINVAL, "%s:%u: expected column=NAME: EXPRESSION, at most %d times",
-                            file->path, entry->line, COLUMNS);
-            else if (!(expressions->columns[expressions->column_count].node =
-                           evaluate_parse(colon + 2)))
-                code = fail(EINVAL, "%s:%u: %s", file->path, entry->line, fail_reason());
-            else
-                expressions->columns[expressions->column_count++].name =
-                    strndup(entry->value, (size_t)(colon - entry->value));
-        }
-    }
-    return code;
-}
-
-static void release_expressions(struct expressions *expressions)
-{
-    for (size_t i = 0; i < EXPRESSIONS; i++)
-        evaluate_release(expressions->nodes[i]);
-    for (size_t i = 0; i < expressions->column_count; i++) {
-        evaluate_release(expressions->columns[i].node);
-        free(expressions->columns[i].name);
-    }
-}
-
 /* Return a value, or null if a figure is missing. */
 static json_t *value_of(const struct evaluate_node *node, const struct evaluate_scope *scope)
 {
@@ -218,7 +174,34 @@ json_t *study_figures(const struct study_plan *plan)
     struct expressions expressions = {0};
     json_t *figures = NULL, *machine = json_null(), *rows = json_array(), *lines = json_array(),
            *says = json_array();
-    int code = parse_expressions(plan->study, &expressions);
+    /* Repeated keys of an expression are one; each [table] column is "NAME: EXPRESSION". */
+    const struct ini *file = &plan->study->file;
+    int code = 0;
+    for (size_t i = 0; i < EXPRESSIONS && code == 0; i++) {
+        char *text = study_value(plan->study, places[i].section, places[i].key);
+        if (text && !(expressions.nodes[i] = evaluate_parse(text)))
+            code = fail(EINVAL, "%s: [%s] %s: %s", file->path, places[i].section, places[i].key,
+                        fail_reason());
+        free(text);
+    }
+    for (size_t i = 0; i < file->section_count; i++) {
+        const struct ini_section *section = &file->sections[i];
+        for (size_t k = section->first; k < section->first + section->count && code == 0; k++) {
+            const struct ini_entry *entry = &file->entries[k];
+            const char *colon = entry->value ? strstr(entry->value, ": ") : NULL;
+            if (strcmp(section->name, "table") != 0 || strcmp(entry->key, "column") != 0)
+                continue;
+            if (!colon || expressions.column_count == COLUMNS)
+                code = fail(EINVAL, "%s:%u: expected column=NAME: EXPRESSION, at most %d times",
+                            file->path, entry->line, COLUMNS);
+            else if (!(expressions.columns[expressions.column_count].node =
+                           evaluate_parse(colon + 2)))
+                code = fail(EINVAL, "%s:%u: %s", file->path, entry->line, fail_reason());
+            else
+                expressions.columns[expressions.column_count++].name =
+                    strndup(entry->value, (size_t)(colon - entry->value));
+        }
+    }
 
     for (size_t i = 0; i < plan->run_count && code == 0; i++)
         if (plan->runs[i].state == STUDY_DONE)
@@ -256,7 +239,12 @@ json_t *study_figures(const struct study_plan *plan)
         figures = json_pack("{s:O, s:O, s:o, s:O}", "rows", rows, "says", says, "picture", picture,
                             "machine", machine);
     }
-    release_expressions(&expressions);
+    for (size_t i = 0; i < EXPRESSIONS; i++)
+        evaluate_release(expressions.nodes[i]);
+    for (size_t i = 0; i < expressions.column_count; i++) {
+        evaluate_release(expressions.columns[i].node);
+        free(expressions.columns[i].name);
+    }
     json_decref(machine);
     json_decref(rows);
     json_decref(lines);

@@ -44,29 +44,6 @@ static int run_script(unsigned count, uint64_t link_bytes_per_s)
     return code == 0 && result.status ? fail(EIO, "--emulate-nodes: %s", result.output) : code;
 }
 
-/* Ranks go to the nodes one by one, and talk over their links alone. Open MPI 5 starts them with
- * PRRTE, which has variables of its own. */
-static void point_mpi(void)
-{
-    static const char *const settings[][2] = {
-        {"OMPI_MCA_orte_default_hostfile", "/run/netns/hosts"},
-        {"OMPI_MCA_plm_rsh_agent", "sh /run/netns/agent"},
-        {"OMPI_MCA_rmaps_base_mapping_policy", "node"},
-        {"OMPI_MCA_oob_tcp_if_include", "198.18.0.0/24"},
-        {"PRTE_MCA_prte_default_hostfile", "/run/netns/hosts"},
-        {"PRTE_MCA_plm_ssh_agent", "sh /run/netns/agent"},
-        {"PRTE_MCA_rmaps_default_mapping_policy", "node:oversubscribe"},
-        {"PRTE_MCA_oob_tcp_if_include", "198.18.0.0/24"},
-        {"OMPI_MCA_btl_tcp_if_include", "198.18.0.0/24"},
-        {"OMPI_MCA_btl", "self,tcp"},
-        {"OMPI_MCA_pml", "ob1"},
-        {"OMPI_MCA_mpi_yield_when_idle", "1"},
-    };
-
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        setenv(settings[i][0], settings[i][1], 1);
-}
-
 int study_nodes_emulate(unsigned count, uint64_t link_bytes_per_s)
 {
     if (count > NODES_MAX)
@@ -75,7 +52,25 @@ int study_nodes_emulate(unsigned count, uint64_t link_bytes_per_s)
         return fail(errno, "--emulate-nodes: no namespaces can be made here: %s",
                     fail_errno_text(errno));
     int code = run_script(count, link_bytes_per_s);
-    if (code == 0)
-        point_mpi();
+    if (code == 0) {
+        /* Ranks go to the nodes one by one, and talk over their links alone. Open MPI 5 starts them
+         * with PRRTE, which has variables of its own. */
+        static const char *const settings[][2] = {
+            {"OMPI_MCA_orte_default_hostfile", "/run/netns/hosts"},
+            {"OMPI_MCA_plm_rsh_agent", "sh /run/netns/agent"},
+            {"OMPI_MCA_rmaps_base_mapping_policy", "node"},
+            {"OMPI_MCA_oob_tcp_if_include", "198.18.0.0/24"},
+            {"PRTE_MCA_prte_default_hostfile", "/run/netns/hosts"},
+            {"PRTE_MCA_plm_ssh_agent", "sh /run/netns/agent"},
+            {"PRTE_MCA_rmaps_default_mapping_policy", "node:oversubscribe"},
+            {"PRTE_MCA_oob_tcp_if_include", "198.18.0.0/24"},
+            {"OMPI_MCA_btl_tcp_if_include", "198.18.0.0/24"},
+            {"OMPI_MCA_btl", "self,tcp"},
+            {"OMPI_MCA_pml", "ob1"},
+            {"OMPI_MCA_mpi_yield_when_idle", "1"},
+        };
+        for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+            setenv(settings[i][0], settings[i][1], 1);
+    }
     return code;
 }

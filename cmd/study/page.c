@@ -107,31 +107,6 @@ static void print_cells(FILE *stream, const struct column_block *block, const js
     fputc('\n', stream);
 }
 
-/* Columns that do not fit follow in blocks of their own, of at least one column. */
-static void print_table(FILE *stream, const struct study_table *table)
-{
-    const int width = (int)terminal_width(STDOUT_FILENO);
-    struct column_block block = {.table = table, .to = 1};
-
-    while (table->count && (block.to < table->count || block.from == 0)) {
-        int used = INDENT + table->columns[0].width;
-        bool has_units = false;
-        const json_t *row;
-        size_t i;
-        if (block.from)
-            fputc('\n', stream);
-        block.from = block.to;
-        while (block.to < table->count && (used += GAP + table->columns[block.to].width) <= width)
-            has_units |= *table->columns[block.to++].unit != '\0';
-        if (block.to == block.from && block.to < table->count)
-            has_units = *table->columns[block.to++].unit;
-        print_cells(stream, &block, NULL, false);
-        if (has_units)
-            print_cells(stream, &block, NULL, true);
-        json_array_foreach(table->rows, i, row) print_cells(stream, &block, row, false);
-    }
-}
-
 /* A bar would end the cell. */
 static void write_cell(FILE *page, const char *text)
 {
@@ -217,7 +192,26 @@ void study_text(FILE *stream, const struct study_plan *plan, const json_t *figur
 
     words_print(stream, "", 0, heading ? heading : "");
     fputc('\n', stream);
-    print_table(stream, &table);
+    /* Columns that do not fit follow in blocks of their own, of at least one column. */
+    const int width = (int)terminal_width(STDOUT_FILENO);
+    struct column_block block = {.table = &table, .to = 1};
+    while (table.count && (block.to < table.count || block.from == 0)) {
+        int used = INDENT + table.columns[0].width;
+        bool has_units = false;
+        const json_t *row;
+        size_t i;
+        if (block.from)
+            fputc('\n', stream);
+        block.from = block.to;
+        while (block.to < table.count && (used += GAP + table.columns[block.to].width) <= width)
+            has_units |= *table.columns[block.to++].unit != '\0';
+        if (block.to == block.from && block.to < table.count)
+            has_units = *table.columns[block.to++].unit;
+        print_cells(stream, &block, NULL, false);
+        if (has_units)
+            print_cells(stream, &block, NULL, true);
+        json_array_foreach(table.rows, i, row) print_cells(stream, &block, row, false);
+    }
     for (size_t i = 0; i < plan->run_count; i++) {
         char *doubt = doubt_of(plan, i);
         if (doubt)
@@ -251,14 +245,21 @@ static void write_value(FILE *page, const struct study *study, const char *forma
     free(value);
 }
 
-static void write_page(FILE *page, const struct study_plan *plan, const json_t *figures,
-                       bool has_picture)
+int study_page(const struct study_plan *plan, const json_t *figures, bool has_picture)
 {
+    struct text_stream stream;
+    char *text = NULL, *path = file_join(plan->options->folder, "page.md");
+    size_t bytes = 0;
+
+    if (text_stream_open(&stream)) {
+        free(path);
+        return -ENOMEM;
+    }
+    FILE *page = stream.stream;
     const struct study_table table = table_of(figures);
     const char *machine = load_text(figures, "machine");
     char *says = sentences_of(figures), nodes[STUDY_NODES_BYTES];
     double seconds = 0;
-
     fputs(report_page_mark, page);
     write_value(page, plan->study, "# ", "title");
     write_value(page, plan->study, "\n", "question");
@@ -291,19 +292,6 @@ static void write_page(FILE *page, const struct study_plan *plan, const json_t *
                 plan->runs[i].launch ? " " : "", plan->runs[i].command.shown);
     free(table.columns);
     free(says);
-}
-
-int study_page(const struct study_plan *plan, const json_t *figures, bool has_picture)
-{
-    struct text_stream stream;
-    char *text = NULL, *path = file_join(plan->options->folder, "page.md");
-    size_t bytes = 0;
-
-    if (text_stream_open(&stream)) {
-        free(path);
-        return -ENOMEM;
-    }
-    write_page(stream.stream, plan, figures, has_picture);
     int code = text_stream_take(&stream, &text, &bytes);
     if (code == 0)
         code = path ? report_write_file(path, text, bytes) : -ENOMEM;

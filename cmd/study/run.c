@@ -65,32 +65,6 @@ static json_t *text_or_null(const char *text)
     return text ? json_text(text) : json_null();
 }
 
-static int keep(const struct study_plan *plan)
-{
-    json_t *document = json_object(), *runs = json_array();
-    char *path = record_path(plan), text[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
-
-    json_object_set_new(document, "schema", json_string("iobench-study"));
-    json_object_set_new(document, "iobench_version", json_string(PACKAGE_VERSION));
-    json_put_text(document, "study", plan->study->name);
-    json_put_text(document, "build", build_text(text));
-    json_put_text(document, "data", plan->options->data);
-    json_put_text(document, "nodes", study_nodes_text(plan->options, nodes));
-    json_object_set_new(document, "runs", runs);
-    for (size_t i = 0; i < plan->run_count; i++)
-        json_array_append_new(runs, json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "name",
-                                              json_text(plan->runs[i].name), "command",
-                                              json_text(plan->runs[i].command.shown), "launch",
-                                              text_or_null(plan->runs[i].launch), "sets",
-                                              sets_of(plan, &plan->runs[i]), "done",
-                                              plan->runs[i].state == STUDY_DONE, "seconds",
-                                              json_number(plan->runs[i].seconds), "reason",
-                                              text_or_null(plan->runs[i].reason)));
-    int code = path ? json_file_write(path, document) : -ENOMEM;
-    free(path);
-    return code;
-}
-
 /* Return whether both texts are absent, or equal. */
 static bool is_same(const char *a, const char *b)
 {
@@ -207,29 +181,6 @@ static int start(const struct study_command *command, struct child_result *resul
     return code ? code : result->status;
 }
 
-/* Figures of two sets at one path are not compared: a study that goes on may find another one. */
-static void check_sets(const struct study_plan *plan, struct study_run *run)
-{
-    for (size_t i = 0; i < plan->run_count && run->state == STUDY_DONE; i++) {
-        const struct study_run *other = &plan->runs[i];
-        const json_t *one, *another;
-        bool is_replaced = false;
-        size_t k, l;
-        if (other == run || other->state != STUDY_DONE)
-            continue;
-        json_array_foreach(run->read, k, one) json_array_foreach(other->read, l, another)
-            is_replaced |= load_compare_data(one, another) == LOAD_DATA_REPLACED;
-        if (!is_replaced)
-            continue;
-        char *reason = file_format_path("it read another data set than %s at the same path: it was "
-                                        "replaced or written; name another folder with -o",
-                                        other->name);
-        run->state = STUDY_FAILED;
-        set_reason(run, reason ? reason : "its data set was replaced");
-        free(reason);
-    }
-}
-
 /* Identifies the file: a new result replaces the old one of that name. */
 static ino_t inode_of(const char *path)
 {
@@ -250,12 +201,52 @@ static int carry_out(struct carrying *carrying, struct study_run *run)
         return status;
     const bool is_new = inode_of(run->path) && inode_of(run->path) != former;
     run->state = is_new && read_doubts(run) ? STUDY_DONE : STUDY_FAILED;
-    check_sets(carrying->plan, run);
+    /* Figures of two sets at one path are not compared: a study that goes on may find another one.
+     */
+    for (size_t i = 0; i < carrying->plan->run_count && run->state == STUDY_DONE; i++) {
+        const struct study_run *other = &carrying->plan->runs[i];
+        const json_t *one, *another;
+        bool is_replaced = false;
+        size_t k, l;
+        if (other == run || other->state != STUDY_DONE)
+            continue;
+        json_array_foreach(run->read, k, one) json_array_foreach(other->read, l, another)
+            is_replaced |= load_compare_data(one, another) == LOAD_DATA_REPLACED;
+        if (!is_replaced)
+            continue;
+        char *reason = file_format_path("it read another data set than %s at the same path: it was "
+                                        "replaced or written; name another folder with -o",
+                                        other->name);
+        run->state = STUDY_FAILED;
+        set_reason(run, reason ? reason : "its data set was replaced");
+        free(reason);
+    }
     if (status == COMMAND_USAGE) /* the last line is only a hint */
         snprintf(result.output, sizeof result.output, "refused: iobench %s", run->command.shown);
     if (run->state == STUDY_FAILED && !run->reason)
         set_reason(run, status < 0 ? fail_reason() : result.output);
-    return keep(carrying->plan);
+    const struct study_plan *plan = carrying->plan;
+    json_t *document = json_object(), *runs = json_array();
+    char *path = record_path(plan), text[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
+    json_object_set_new(document, "schema", json_string("iobench-study"));
+    json_object_set_new(document, "iobench_version", json_string(PACKAGE_VERSION));
+    json_put_text(document, "study", plan->study->name);
+    json_put_text(document, "build", build_text(text));
+    json_put_text(document, "data", plan->options->data);
+    json_put_text(document, "nodes", study_nodes_text(plan->options, nodes));
+    json_object_set_new(document, "runs", runs);
+    for (size_t i = 0; i < plan->run_count; i++)
+        json_array_append_new(runs, json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "name",
+                                              json_text(plan->runs[i].name), "command",
+                                              json_text(plan->runs[i].command.shown), "launch",
+                                              text_or_null(plan->runs[i].launch), "sets",
+                                              sets_of(plan, &plan->runs[i]), "done",
+                                              plan->runs[i].state == STUDY_DONE, "seconds",
+                                              json_number(plan->runs[i].seconds), "reason",
+                                              text_or_null(plan->runs[i].reason)));
+    int code = path ? json_file_write(path, document) : -ENOMEM;
+    free(path);
+    return code;
 }
 
 /* ---- all of them ---- */

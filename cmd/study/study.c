@@ -119,21 +119,6 @@ static void print_reason(const char *reason)
     printf("%s%s\n", reason ? "  # " : "", reason ? reason : "");
 }
 
-static void print_plan(const struct study_plan *plan)
-{
-    for (size_t i = 0; i < plan->set_count; i++) {
-        printf("iobench %s", plan->sets[i].command.shown);
-        print_reason(plan->sets[i].lack);
-    }
-    for (size_t i = 0; i < plan->run_count; i++) {
-        const struct study_run *run = &plan->runs[i];
-        if (run->launch)
-            printf("%s ", run->launch);
-        printf("iobench %s", run->command.shown);
-        print_reason(run->state == STUDY_LACKING ? run->reason : NULL);
-    }
-}
-
 static size_t count_done(const struct study_plan *plan)
 {
     size_t done = 0;
@@ -193,7 +178,17 @@ static int carry_out(const struct invocation *invocation, const struct study *st
     if (code) {
         status = command_misused(invocation);
     } else if (settings->dry_run) {
-        print_plan(&plan);
+        for (size_t i = 0; i < plan.set_count; i++) {
+            printf("iobench %s", plan.sets[i].command.shown);
+            print_reason(plan.sets[i].lack);
+        }
+        for (size_t i = 0; i < plan.run_count; i++) {
+            const struct study_run *run = &plan.runs[i];
+            if (run->launch)
+                printf("%s ", run->launch);
+            printf("iobench %s", run->command.shown);
+            print_reason(run->state == STUDY_LACKING ? run->reason : NULL);
+        }
         json_t *figures = study_figures(&plan); /* check the expressions on no results */
         status = figures ? COMMAND_OK : command_failed(invocation);
         json_decref(figures);

@@ -52,21 +52,6 @@ static size_t value_bytes(const char *text)
     return i;
 }
 
-/* Copy a value, dropping the backslashes before commas. */
-static char *unescape(const char *text, size_t bytes)
-{
-    char *value = strndup(text, bytes), *to = value;
-
-    for (const char *from = value; from && *from; from++)
-        if (*from != '\\' || from[1] != ',')
-            *to++ = *from;
-    if (value)
-        *to = '\0';
-    else
-        fail(ENOMEM, "out of memory");
-    return value;
-}
-
 /* ---- ranges ---- */
 
 static bool is_duration(const struct option_spec *row)
@@ -209,7 +194,15 @@ static int add_values(struct sweep_axis *axis, const struct plugin *const *membe
 
     for (;;) {
         const size_t bytes = value_bytes(text);
-        char *value = unescape(text, bytes);
+        /* Copy a value, dropping the backslashes before commas. */
+        char *value = strndup(text, bytes), *to = value;
+        for (const char *from = value; from && *from; from++)
+            if (*from != '\\' || from[1] != ',')
+                *to++ = *from;
+        if (value)
+            *to = '\0';
+        else
+            fail(ENOMEM, "out of memory");
         if (!value)
             return -ENOMEM;
         if (strcmp(value, "all") == 0 && has_alternatives(axis->row, members))

@@ -55,19 +55,6 @@ static struct sweep_columns columns_of(const struct sweep *sweep)
     return columns;
 }
 
-static void print_cell_heading(FILE *stream, const struct sweep *sweep,
-                               const struct sweep_columns *columns)
-{
-    for (size_t i = 0; i < sweep->plan.axis_count; i++)
-        if (columns->axes[i])
-            fprintf(stream, "%-*s  ", columns->axes[i], sweep->plan.axes[i].name);
-    if (columns->has_randomness)
-        fprintf(stream, "%8s  ", "random");
-    fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n", "samples/s",
-            sweep->table.rounds > 2 ? "95% interval" : "range", columns->limit, "limit",
-            columns->cache, "cache", "valid");
-}
-
 static const char *interval_text(const struct stats_summary *stats, char *text)
 {
     char low[WORDS_BYTES], high[WORDS_BYTES];
@@ -79,50 +66,34 @@ static const char *interval_text(const struct stats_summary *stats, char *text)
     return text;
 }
 
-static void print_cell(FILE *stream, const struct sweep *sweep, const struct sweep_columns *columns,
-                       uint32_t cell)
-{
-    const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
-    const struct stats_summary *rates = &summary.samples_per_s;
-    char rate[WORDS_BYTES], interval[WORDS_BYTES], valid[32] = "";
-
-    for (size_t i = 0; i < sweep->plan.axis_count; i++)
-        if (columns->axes[i])
-            fprintf(stream, "%-*s  ", columns->axes[i],
-                    escape_shown(sweep_value(&sweep->plan, cell, i)));
-    if (summary.measured)
-        snprintf(valid, sizeof valid, "%u/%u", summary.valid, summary.measured);
-    if (columns->has_randomness)
-        fprintf(stream, "%7.1f%%  ", 100 * summary.randomness);
-    fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n",
-            words_rate(rates->count ? rates->median : NAN, rate), interval_text(rates, interval),
-            columns->limit, summary.limit, columns->cache, summary.cache, valid);
-}
-
 void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, uint32_t count)
 {
     const struct sweep_columns columns = columns_of(sweep);
 
-    print_cell_heading(stream, sweep, &columns);
-    for (uint32_t cell = first; cell < first + count; cell++)
-        print_cell(stream, sweep, &columns, cell);
-}
-
-static void print_failures(FILE *stream, const struct sweep *sweep)
-{
-    bool any = false;
-
-    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
+    for (size_t i = 0; i < sweep->plan.axis_count; i++)
+        if (columns.axes[i])
+            fprintf(stream, "%-*s  ", columns.axes[i], sweep->plan.axes[i].name);
+    if (columns.has_randomness)
+        fprintf(stream, "%8s  ", "random");
+    fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n", "samples/s",
+            sweep->table.rounds > 2 ? "95% interval" : "range", columns.limit, "limit",
+            columns.cache, "cache", "valid");
+    for (uint32_t cell = first; cell < first + count; cell++) {
         const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
-        char title[512];
-        if (!summary.reason)
-            continue;
-        if (!any)
-            fprintf(stream, "\nNot valid, and in no figure:\n");
-        any = true;
-        fprintf(stream, "  %s: %s\n",
-                escape_shown(sweep_title(&sweep->plan, cell, title, sizeof title)),
-                escape_shown(summary.reason));
+        const struct stats_summary *rates = &summary.samples_per_s;
+        char rate[WORDS_BYTES], interval[WORDS_BYTES], valid[32] = "";
+        for (size_t i = 0; i < sweep->plan.axis_count; i++)
+            if (columns.axes[i])
+                fprintf(stream, "%-*s  ", columns.axes[i],
+                        escape_shown(sweep_value(&sweep->plan, cell, i)));
+        if (summary.measured)
+            snprintf(valid, sizeof valid, "%u/%u", summary.valid, summary.measured);
+        if (columns.has_randomness)
+            fprintf(stream, "%7.1f%%  ", 100 * summary.randomness);
+        fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n",
+                words_rate(rates->count ? rates->median : NAN, rate),
+                interval_text(rates, interval), columns.limit, summary.limit, columns.cache,
+                summary.cache, valid);
     }
 }
 
@@ -189,26 +160,6 @@ static void print_effects(FILE *stream, const struct sweep *sweep)
 
 /* ---- scaling ---- */
 
-static void print_scale(FILE *stream, const struct sweep_scale *scale)
-{
-    char rate[WORDS_BYTES];
-
-    fprintf(
-        stream, "%6s %10s", scale->ranks,
-        words_rate(scale->summary.samples_per_s.count ? scale->summary.samples_per_s.median : NAN,
-                   rate));
-    if (scale->speed_up.pairs)
-        fprintf(stream, " %8.2f %9.0f%%", scale->speed_up.ratio, 100 * scale->efficiency);
-    else
-        fprintf(stream, " %8s %10s", "-", "-");
-    for (int i = 0; i < SWEEP_PARTS; i++)
-        if (isfinite(scale->summary.shares[i]))
-            fprintf(stream, " %7.0f%%", 100 * scale->summary.shares[i]);
-        else
-            fprintf(stream, " %8s", "-");
-    fputc('\n', stream);
-}
-
 static void print_scaling(FILE *stream, const struct sweep *sweep)
 {
     const size_t axis = sweep_scaling_axis(&sweep->plan);
@@ -230,7 +181,22 @@ static void print_scaling(FILE *stream, const struct sweep *sweep)
         for (size_t digit = 0; digit < sweep->plan.axes[axis].count; digit++) {
             const struct sweep_scale scale = sweep_scale_of(
                 &sweep->table, sweep_neighbour(&sweep->plan, cell, axis, digit), axis);
-            print_scale(stream, &scale);
+            char rate[WORDS_BYTES];
+            fprintf(stream, "%6s %10s", scale.ranks,
+                    words_rate(scale.summary.samples_per_s.count
+                                   ? scale.summary.samples_per_s.median
+                                   : NAN,
+                               rate));
+            if (scale.speed_up.pairs)
+                fprintf(stream, " %8.2f %9.0f%%", scale.speed_up.ratio, 100 * scale.efficiency);
+            else
+                fprintf(stream, " %8s %10s", "-", "-");
+            for (int i = 0; i < SWEEP_PARTS; i++)
+                if (isfinite(scale.summary.shares[i]))
+                    fprintf(stream, " %7.0f%%", 100 * scale.summary.shares[i]);
+                else
+                    fprintf(stream, " %8s", "-");
+            fputc('\n', stream);
         }
     }
 }
@@ -253,7 +219,19 @@ void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out)
     sweep_print_cells(stream, sweep, 0, sweep->plan.cells);
     print_effects(stream, sweep);
     print_scaling(stream, sweep);
-    print_failures(stream, sweep);
+    bool any = false;
+    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
+        const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
+        char title[512];
+        if (!summary.reason)
+            continue;
+        if (!any)
+            fprintf(stream, "\nNot valid, and in no figure:\n");
+        any = true;
+        fprintf(stream, "  %s: %s\n",
+                escape_shown(sweep_title(&sweep->plan, cell, title, sizeof title)),
+                escape_shown(summary.reason));
+    }
     if (left_out)
         fprintf(stream, "\nLeft out: %zu of %zu measurements: %s\n", total - measured, total,
                 escape_shown(left_out));

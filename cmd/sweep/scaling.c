@@ -41,19 +41,6 @@ bool sweep_scaling_has(const struct sweep_plan *plan, uint32_t cell, const char 
     return !sweep_axis_named(plan, SWEEP_SCALING) || strcmp(option, other) != 0;
 }
 
-static int plan_both(struct sweep *sweep)
-{
-    const struct sweep_axis *job = sweep_axis_named(&sweep->plan, "limit-samples");
-    const struct sweep_axis *rank = sweep_axis_named(&sweep->plan, per_rank);
-
-    if (!rank || rank->count > 1 || (job && job->count > 1))
-        return fail(EINVAL,
-                    "--scaling strong,weak needs one --%s, and at most one --limit-samples for "
-                    "the job",
-                    per_rank);
-    return sweep_add(&sweep->plan, SWEEP_SCALING, NULL, NULL, "strong,weak");
-}
-
 int sweep_scaling_plan(struct sweep *sweep)
 {
     const bool weak = sweep_axis_named(&sweep->plan, per_rank);
@@ -61,8 +48,16 @@ int sweep_scaling_plan(struct sweep *sweep)
 
     if (wanted != SWEEP_SCALING_AUTO && sweep_scaling_axis(&sweep->plan) == SWEEP_NO_AXIS)
         return fail(EINVAL, "--scaling needs several values of --ranks or --nodes");
-    if (wanted == SWEEP_STRONG_WEAK)
-        return plan_both(sweep);
+    if (wanted == SWEEP_STRONG_WEAK) {
+        const struct sweep_axis *job = sweep_axis_named(&sweep->plan, "limit-samples");
+        const struct sweep_axis *rank = sweep_axis_named(&sweep->plan, per_rank);
+        if (!rank || rank->count > 1 || (job && job->count > 1))
+            return fail(EINVAL,
+                        "--scaling strong,weak needs one --%s, and at most one --limit-samples for "
+                        "the job",
+                        per_rank);
+        return sweep_add(&sweep->plan, SWEEP_SCALING, NULL, NULL, "strong,weak");
+    }
     if (weak && sweep_axis_named(&sweep->plan, "limit-samples"))
         return fail(EINVAL,
                     "only one of --limit-samples and --%s applies, unless --scaling is strong,weak",

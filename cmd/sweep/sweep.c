@@ -94,17 +94,6 @@ static double sum_of_epochs(const json_t *job, const char *key)
     return sum;
 }
 
-static void read_parts(const json_t *job, struct sweep_figures *figures)
-{
-    static const char *const keys[SWEEP_PARTS] = {"wait_s",     "upload_s", "compute_s",
-                                                  "exchange_s", "update_s", "start_barrier_s"};
-
-    for (int i = 0; i < SWEEP_PARTS; i++)
-        figures->parts_s[i] = sum_of_epochs(job, keys[i]);
-    figures->parts_s[SWEEP_BARRIER] += sum_of_epochs(job, "stop_barrier_s");
-    figures->wall_s = sum_of_epochs(job, "wall_s") + figures->parts_s[SWEEP_BARRIER];
-}
-
 static uint32_t count_of(const json_t *object, const char *path)
 {
     const double count = load_number(object, path);
@@ -142,7 +131,12 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
     copy_text(figures->cache, sizeof figures->cache, load_text(job, "summary.cache_before"));
     figures->ranks = count_of(job, "engine.ranks");
     figures->nodes = count_of(job, "engine.nodes");
-    read_parts(job, figures);
+    static const char *const keys[SWEEP_PARTS] = {"wait_s",     "upload_s", "compute_s",
+                                                  "exchange_s", "update_s", "start_barrier_s"};
+    for (int i = 0; i < SWEEP_PARTS; i++)
+        figures->parts_s[i] = sum_of_epochs(job, keys[i]);
+    figures->parts_s[SWEEP_BARRIER] += sum_of_epochs(job, "stop_barrier_s");
+    figures->wall_s = sum_of_epochs(job, "wall_s") + figures->parts_s[SWEEP_BARRIER];
     read_set(job, figures);
     return 0;
 }
@@ -271,19 +265,6 @@ static int adopt(const struct invocation *invocation, struct arguments_scope *sc
 
 /* ---- the plan ---- */
 
-/* Options whose default is a list are axes even if not given. */
-static int add_lists(struct sweep *sweep)
-{
-    int code = 0;
-
-    for (const struct option_spec *row = sweep->target->command->options; row->name && code == 0;
-         row++)
-        if (row->fallback && row->metavar && strstr(row->metavar, "[,") &&
-            !sweep_axis_named(&sweep->plan, row->name))
-            code = sweep_add(&sweep->plan, row->name, row, NULL, row->fallback);
-    return code;
-}
-
 /* Add a number for the launcher (ranks, nodes), or for the same option of a command that runs as
  * one process. */
 static int add_number(struct sweep *sweep, const char *name, const char *list)
@@ -370,24 +351,16 @@ static int check_paths(const struct sweep *sweep)
     return code;
 }
 
-static uint64_t fingerprint_of(const struct sweep *sweep)
-{
-    uint64_t print = random_hash_text(program_build(), sweep->target->command->name);
-
-    print = random_hash_text(print, sweep->launch ? sweep->launch : "");
-    for (size_t i = 0; i < sweep->plan.axis_count; i++) {
-        print = random_hash_text(print, sweep->plan.axes[i].name);
-        for (size_t k = 0; k < sweep->plan.axes[i].count; k++)
-            print = random_hash_text(print, sweep->plan.axes[i].values[k]);
-        print = random_hash(print, i, sweep->plan.axes[i].count);
-    }
-    return print;
-}
-
 static int make_plan(struct sweep *sweep)
 {
     const struct sweep_settings *settings = sweep->settings;
-    int code = add_lists(sweep);
+    /* Options whose default is a list are axes even if not given. */
+    int code = 0;
+    for (const struct option_spec *row = sweep->target->command->options; row->name && code == 0;
+         row++)
+        if (row->fallback && row->metavar && strstr(row->metavar, "[,") &&
+            !sweep_axis_named(&sweep->plan, row->name))
+            code = sweep_add(&sweep->plan, row->name, row, NULL, row->fallback);
 
     if (code == 0)
         code = add_operands(sweep);
@@ -415,7 +388,14 @@ static int make_plan(struct sweep *sweep)
         code = fail(EINVAL, "start it once, without mpirun or srun: --launch starts the ranks");
     if (code)
         return code;
-    sweep->fingerprint = fingerprint_of(sweep);
+    uint64_t fingerprint = random_hash_text(program_build(), sweep->target->command->name);
+    fingerprint = random_hash_text(fingerprint, sweep->launch ? sweep->launch : "");
+    for (size_t i = 0; i < sweep->plan.axis_count; i++) {
+        fingerprint = random_hash_text(fingerprint, sweep->plan.axes[i].name);
+        for (size_t k = 0; k < sweep->plan.axes[i].count; k++)
+            fingerprint = random_hash_text(fingerprint, sweep->plan.axes[i].values[k]);
+        fingerprint = random_hash(fingerprint, i, sweep->plan.axes[i].count);
+    }
     sweep->table = (struct sweep_table){.plan = &sweep->plan, .rounds = (uint32_t)settings->runs};
     sweep->table.figures =
         memory_array(settings->runs * sweep->plan.cells, sizeof *sweep->table.figures);
@@ -475,32 +455,6 @@ static void erase_table(struct sweep_live *live)
     live->drawn = 0;
 }
 
-/* Draw the rows around the cell measured last. */
-static void draw_table(struct sweep_live *live)
-{
-    struct winsize size;
-    const bool has_size = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
-    const uint32_t cells = live->sweep->plan.cells;
-    const uint32_t rows =
-        has_size && size.ws_row >= 2 * ROWS_AROUND ? size.ws_row - ROWS_AROUND : 20;
-    const unsigned columns = has_size && size.ws_col >= 20 ? size.ws_col : 80;
-    const uint32_t count = cells < rows ? cells : rows;
-    uint32_t first = live->cell > count / 2 ? live->cell - count / 2 : 0;
-    struct text_stream table;
-    char *text = NULL, *rest, *line;
-    size_t bytes;
-
-    first = first + count > cells ? cells - count : first;
-    if (text_stream_open(&table) == 0)
-        sweep_print_cells(table.stream, live->sweep, first, count);
-    if (text_stream_take(&table, &text, &bytes) == 0) {
-        erase_table(live);
-        for (rest = text; (line = strsep(&rest, "\n")) && rest; live->drawn++)
-            dprintf(STDERR_FILENO, "%.*s\n", (int)columns - 1, escape_shown(line));
-    }
-    free(text);
-}
-
 static void show_status(struct sweep_live *live)
 {
     const struct sweep *sweep = live->sweep;
@@ -512,15 +466,6 @@ static void show_status(struct sweep_live *live)
              left, live->round + 1, sweep->table.rounds, (unsigned)seconds,
              sweep_title(&sweep->plan, live->cell, title, sizeof title));
     line_show(&live->line, text);
-}
-
-static void show_begin(struct sweep_live *live, uint32_t cell, uint32_t round, uint64_t left_ns)
-{
-    live->cell = cell;
-    live->round = round;
-    live->left_ns = left_ns;
-    live->cell_start_ns = clock_now_ns();
-    show_status(live);
 }
 
 static bool show_tick(void *context)
@@ -543,7 +488,26 @@ static void show_end(struct sweep_live *live)
                 escape_shown(figures->reason));
     }
     if (live->line.shown) {
-        draw_table(live);
+        struct winsize size;
+        const bool has_size = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0;
+        const uint32_t cells = live->sweep->plan.cells;
+        const uint32_t rows =
+            has_size && size.ws_row >= 2 * ROWS_AROUND ? size.ws_row - ROWS_AROUND : 20;
+        const unsigned columns = has_size && size.ws_col >= 20 ? size.ws_col : 80;
+        const uint32_t count = cells < rows ? cells : rows;
+        uint32_t first = live->cell > count / 2 ? live->cell - count / 2 : 0;
+        struct text_stream table;
+        char *text = NULL, *rest, *line;
+        size_t bytes;
+        first = first + count > cells ? cells - count : first;
+        if (text_stream_open(&table) == 0)
+            sweep_print_cells(table.stream, live->sweep, first, count);
+        if (text_stream_take(&table, &text, &bytes) == 0) {
+            erase_table(live);
+            for (rest = text; (line = strsep(&rest, "\n")) && rest; live->drawn++)
+                dprintf(STDERR_FILENO, "%.*s\n", (int)columns - 1, escape_shown(line));
+        }
+        free(text);
         return;
     }
     time_left(left, live->left_ns);
@@ -620,7 +584,11 @@ static int measure_all(struct sweep *sweep)
                 code = 1;
                 break;
             }
-            show_begin(&live, order[i], round, mean_ns(&clock) * missing);
+            live.cell = order[i];
+            live.round = round;
+            live.left_ns = (mean_ns(&clock) * missing);
+            live.cell_start_ns = clock_now_ns();
+            show_status(&live);
             const uint64_t start_ns = clock_now_ns();
             code = sweep_cell_run(sweep, order[i], round, show_tick, &live);
             clock.spent_ns += clock_now_ns() - start_ns;
