@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,20 +45,6 @@ static const char *join(const char *so_far, const char *word)
     return "mixed";
 }
 
-static void add_valid(struct sweep_summary *summary, const struct sweep_figures *figures,
-                      double *wall_s)
-{
-    summary->valid++;
-    summary->limit = join(summary->limit, figures->limit);
-    summary->cache = join(summary->cache, figures->cache);
-    summary->randomness = figures->randomness;
-    summary->ranks = figures->ranks;
-    summary->nodes = figures->nodes;
-    *wall_s += figures->wall_s;
-    for (int i = 0; i < SWEEP_PARTS; i++)
-        summary->shares[i] += figures->parts_s[i];
-}
-
 struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t cell)
 {
     struct sweep_summary summary = {.limit = "", .cache = ""};
@@ -73,7 +60,15 @@ struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t c
             continue;
         if (figures->samples_per_s > 0)
             rates[known++] = figures->samples_per_s;
-        add_valid(&summary, figures, &wall_s);
+        summary.valid++;
+        summary.limit = join(summary.limit, figures->limit);
+        summary.cache = join(summary.cache, figures->cache);
+        summary.randomness = figures->randomness;
+        summary.ranks = figures->ranks;
+        summary.nodes = figures->nodes;
+        wall_s += figures->wall_s;
+        for (int i = 0; i < SWEEP_PARTS; i++)
+            summary.shares[i] += figures->parts_s[i];
     }
     for (int i = 0; i < SWEEP_PARTS; i++)
         summary.shares[i] = wall_s > 0 ? summary.shares[i] / wall_s : NAN;
@@ -83,66 +78,45 @@ struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t c
     return summary;
 }
 
-/* ---- pairs ---- */
+/* ---- effects ---- */
 
-struct pairs {
-    double *a, *b;
-    size_t count, of_other_caches;
-};
-
-static void add_pair(struct pairs *pairs, const struct sweep_figures *a,
-                     const struct sweep_figures *b)
+/* Compare those of the cells from `first` on that have this value with the cells that have the
+ * axis's first value and differ in nothing else, over the rounds that measured both. *other_caches:
+ * pairs of different caches. */
+static struct paired compare_with_first(const struct sweep_table *table, size_t axis, size_t digit,
+                                        uint32_t first, uint32_t end, size_t *other_caches)
 {
-    if (!a->is_valid || !b->is_valid || pairs->count == PAIRED_MAX)
-        return;
-    pairs->of_other_caches += strcmp(a->cache, b->cache) != 0;
-    pairs->a[pairs->count] = a->samples_per_s;
-    pairs->b[pairs->count++] = b->samples_per_s;
-}
+    const size_t most = (size_t)table->rounds * (end - first),
+                 room = most < PAIRED_MAX ? most : PAIRED_MAX;
+    double *a = memory_array(room, sizeof *a), *b = memory_array(room, sizeof *b);
+    size_t count = 0;
 
-static int open_pairs(struct pairs *pairs, size_t most)
-{
-    most = most < PAIRED_MAX ? most : PAIRED_MAX;
-    *pairs = (struct pairs){.a = memory_array(most, sizeof *pairs->a),
-                            .b = memory_array(most, sizeof *pairs->b)};
-    return pairs->a && pairs->b ? 0 : -1;
-}
-
-static void close_pairs(struct pairs *pairs)
-{
-    free(pairs->a);
-    free(pairs->b);
+    assert(first < end && end <= table->plan->cells);
+    *other_caches = 0;
+    for (uint32_t round = 0; a && b && round < table->rounds; round++)
+        for (uint32_t cell = first; cell < end && count < room; cell++) {
+            const struct sweep_figures *one = sweep_at(table,
+                                                       sweep_neighbour(table->plan, cell, axis, 0),
+                                                       round),
+                                       *other = sweep_at(table, cell, round);
+            if (sweep_digit(table->plan, cell, axis) != digit || !one->is_valid || !other->is_valid)
+                continue;
+            *other_caches += strcmp(one->cache, other->cache) != 0;
+            a[count] = one->samples_per_s;
+            b[count++] = other->samples_per_s;
+        }
+    const struct paired paired = paired_test(a, b, count, 1, false);
+    free(a);
+    free(b);
+    return paired;
 }
 
 struct paired sweep_against_first(const struct sweep_table *table, uint32_t cell, size_t axis)
 {
-    const uint32_t first = sweep_neighbour(table->plan, cell, axis, 0);
-    struct pairs pairs;
+    size_t other_caches;
 
-    if (open_pairs(&pairs, table->rounds) == 0)
-        for (uint32_t round = 0; round < table->rounds; round++)
-            add_pair(&pairs, sweep_at(table, first, round), sweep_at(table, cell, round));
-    const struct paired paired = paired_test(pairs.a, pairs.b, pairs.count, 1, false);
-    close_pairs(&pairs);
-    return paired;
-}
-
-/* ---- effects ---- */
-
-static void measure_effect(const struct sweep_table *table, struct pairs *pairs,
-                           struct sweep_effect *effect)
-{
-    const struct sweep_plan *plan = table->plan;
-
-    pairs->count = pairs->of_other_caches = 0;
-    for (uint32_t round = 0; round < table->rounds; round++)
-        for (uint32_t cell = 0; cell < plan->cells; cell++)
-            if (sweep_digit(plan, cell, effect->axis) == effect->digit)
-                add_pair(pairs,
-                         sweep_at(table, sweep_neighbour(plan, cell, effect->axis, 0), round),
-                         sweep_at(table, cell, round));
-    effect->cache_pairs = pairs->of_other_caches;
-    effect->paired = paired_test(pairs->a, pairs->b, pairs->count, 1, false);
+    return compare_with_first(table, axis, sweep_digit(table->plan, cell, axis), cell, cell + 1,
+                              &other_caches);
 }
 
 /* Correct the p-values of the effects that could be tested. */
@@ -174,26 +148,20 @@ static void correct(struct sweep_effect *effects, size_t count)
 struct sweep_effect *sweep_effects(const struct sweep_table *table, size_t *count)
 {
     const struct sweep_plan *plan = table->plan;
-    struct sweep_effect *effects;
-    struct pairs pairs;
     size_t most = 0;
 
     *count = 0;
     for (size_t i = 0; i < plan->axis_count; i++)
         most += plan->axes[i].count - 1;
-    effects = memory_array(most, sizeof *effects);
-    if (open_pairs(&pairs, (size_t)table->rounds * plan->cells) || !effects) {
-        close_pairs(&pairs);
-        free(effects);
-        return NULL;
-    }
-    for (size_t i = 0; i < plan->axis_count; i++)
+    struct sweep_effect *effects = memory_array(most, sizeof *effects);
+    for (size_t i = 0; effects && i < plan->axis_count; i++)
         for (size_t digit = 1; digit < plan->axes[i].count; digit++) {
             struct sweep_effect *effect = &effects[(*count)++];
             *effect = (struct sweep_effect){.axis = i, .digit = digit};
-            measure_effect(table, &pairs, effect);
+            effect->paired =
+                compare_with_first(table, i, digit, 0, plan->cells, &effect->cache_pairs);
         }
-    correct(effects, *count);
-    close_pairs(&pairs);
+    if (effects)
+        correct(effects, *count);
     return effects;
 }
