@@ -114,38 +114,6 @@ static struct svg_panel *begin_panel(struct svg *svg, const char *title, const c
     return panel;
 }
 
-static void draw_messages(struct svg *svg, const json_t *sizes)
-{
-    static const struct {
-        const char *key, *name, *unit;
-        double scale; /* to the axis' unit */
-    } curves[] = {{"latency", "latency", "s", 1e6},
-                  {"forth", "forth", "bytes_per_s", 1e-6},
-                  {"back", "back", "bytes_per_s", 1e-6},
-                  {"both", "both at once", "bytes_per_s", 1e-6}};
-    static const char *const ends[] = {"", "_low", "_high"};
-    struct svg_panel *latency = begin_panel(svg, "Latency of a message", "us"),
-                     *bandwidth = begin_panel(svg, "Bandwidth of messages", "MB/s");
-    size_t index;
-    json_t *row;
-
-    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
-        struct svg_curve *curve =
-            svg_curve(i ? bandwidth : latency, curves[i].name, svg_color(i), 1, SVG_POINTS);
-        json_array_foreach(sizes, index, row)
-        {
-            double figure[3];
-            for (size_t k = 0; k < 3; k++) {
-                char key[64];
-                snprintf(key, sizeof key, "%s%s_%s", curves[i].key, ends[k], curves[i].unit);
-                figure[k] = load_number(row, key) * curves[i].scale;
-            }
-            if (load_number(row, "bytes") > 0)
-                svg_interval(curve, load_number(row, "bytes"), figure[0], figure[1], figure[2]);
-        }
-    }
-}
-
 /* Draw all pairs as a heat map, if they are a square that is not too large. values: the map's. */
 static void draw_pairs(struct svg *svg, const json_t *rows, double *values)
 {
@@ -172,14 +140,52 @@ static bool is_collective(const json_t *row)
            load_number(row, "bus_bytes_per_s") > 0;
 }
 
-static void draw_collectives(struct svg *svg, const json_t *rows)
+static bool draw_fabric(struct svg *svg, const json_t *document)
 {
+    static double values[RANKS_DRAWN * RANKS_DRAWN];
+    const json_t *sizes = load_member(document, "messages.sizes"),
+                 *pairs = load_member(document, "pairs.bytes_per_s");
+    const size_t ranks = json_array_size(pairs);
+    bool is_square = ranks >= 2 && ranks <= RANKS_DRAWN;
+
+    for (size_t i = 0; i < ranks; i++)
+        is_square = is_square && json_array_size(json_array_get(pairs, i)) == ranks;
+    svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 2);
+    if (json_array_size(sizes)) {
+        static const struct {
+            const char *key, *name, *unit;
+            double scale; /* to the axis' unit */
+        } curves[] = {{"latency", "latency", "s", 1e6},
+                      {"forth", "forth", "bytes_per_s", 1e-6},
+                      {"back", "back", "bytes_per_s", 1e-6},
+                      {"both", "both at once", "bytes_per_s", 1e-6}};
+        static const char *const ends[] = {"", "_low", "_high"};
+        struct svg_panel *latency = begin_panel(svg, "Latency of a message", "us"),
+                         *bandwidth = begin_panel(svg, "Bandwidth of messages", "MB/s");
+        size_t index;
+        json_t *row;
+        for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
+            struct svg_curve *curve =
+                svg_curve(i ? bandwidth : latency, curves[i].name, svg_color(i), 1, SVG_POINTS);
+            json_array_foreach(sizes, index, row)
+            {
+                double figure[3];
+                for (size_t k = 0; k < 3; k++) {
+                    char key[64];
+                    snprintf(key, sizeof key, "%s%s_%s", curves[i].key, ends[k], curves[i].unit);
+                    figure[k] = load_number(row, key) * curves[i].scale;
+                }
+                if (load_number(row, "bytes") > 0)
+                    svg_interval(curve, load_number(row, "bytes"), figure[0], figure[1], figure[2]);
+            }
+        }
+    }
+    const json_t *rows = json_object_get(document, "collectives");
     const char *names[COLLECTIVES_DRAWN];
     struct svg_curve *curves[COLLECTIVES_DRAWN];
     struct svg_panel *panel = NULL;
     size_t index, count = 0;
     json_t *row;
-
     json_array_foreach(rows, index, row)
     {
         size_t i = 0;
@@ -196,22 +202,6 @@ static void draw_collectives(struct svg *svg, const json_t *rows)
         }
         svg_point(curves[i], load_number(row, "bytes"), load_number(row, "bus_bytes_per_s") / 1e6);
     }
-}
-
-static bool draw_fabric(struct svg *svg, const json_t *document)
-{
-    static double values[RANKS_DRAWN * RANKS_DRAWN];
-    const json_t *sizes = load_member(document, "messages.sizes"),
-                 *pairs = load_member(document, "pairs.bytes_per_s");
-    const size_t ranks = json_array_size(pairs);
-    bool is_square = ranks >= 2 && ranks <= RANKS_DRAWN;
-
-    for (size_t i = 0; i < ranks; i++)
-        is_square = is_square && json_array_size(json_array_get(pairs, i)) == ranks;
-    svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 2);
-    if (json_array_size(sizes))
-        draw_messages(svg, sizes);
-    draw_collectives(svg, json_object_get(document, "collectives"));
     if (is_square)
         draw_pairs(svg, pairs, values);
     if (svg->first)
@@ -222,27 +212,21 @@ static bool draw_fabric(struct svg *svg, const json_t *document)
 
 /* ---- */
 
-static const char *const infer_keys[] = {
-    "schema",  "started", "command", "place",      "degraded",    "degraded_reason",
-    "notices", "network", "backend", "side",       "classes",     "parameters",
-    "gmacs",   "data",    "dataset", "checkpoint", "batch_sizes", NULL};
-
-static const char *const checkpoint_keys[] = {
-    "schema",   "started",         "command", "place", "valid",    "invalid_reason",
-    "degraded", "degraded_reason", "notices", "model", "settings", "write",
-    "read",     "training",        "writes",  "reads", NULL};
-
-static const char *const net_keys[] = {
-    "schema", "started",     "command",        "place",    "transport",       "nodes",
-    "ranks",  "settings",    "verified_bytes", "degraded", "degraded_reason", "messages",
-    "pairs",  "collectives", "beside",         NULL};
-
 const struct document_kind *documents_kind(const json_t *document)
 {
     static const struct document_kind kinds[] = {
-        {"iobench-infer", "Inference over batch size", infer_keys, draw_inference},
-        {"iobench-checkpoint", "Rate of each checkpoint", checkpoint_keys, draw_checkpoints},
-        {"iobench-net", "Messages, pairs and collectives", net_keys, draw_fabric},
+        {"iobench-infer", "Inference over batch size",
+         "schema started command place degraded degraded_reason notices network backend side "
+         "classes parameters gmacs data dataset checkpoint batch_sizes",
+         draw_inference},
+        {"iobench-checkpoint", "Rate of each checkpoint",
+         "schema started command place valid invalid_reason degraded degraded_reason notices "
+         "model settings write read training writes reads",
+         draw_checkpoints},
+        {"iobench-net", "Messages, pairs and collectives",
+         "schema started command place transport nodes ranks settings verified_bytes degraded "
+         "degraded_reason messages pairs collectives beside",
+         draw_fabric},
     };
     const char *schema = load_text(document, "schema");
 

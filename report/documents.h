@@ -15,8 +15,8 @@
 
 struct document_kind {
     const char *schema;
-    const char *title;         /* of the picture */
-    const char *const *picked; /* members that the page shows, NULL-terminated */
+    const char *title;  /* of the picture */
+    const char *picked; /* members that the page shows, separated by blanks */
     /* Begin a picture. Returns false, having begun nothing, if there is nothing to draw. */
     bool (*draw)(struct svg *svg, const json_t *document);
 };

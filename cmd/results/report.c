@@ -18,6 +18,7 @@
 #include "report/report.h"
 #include "report/svg.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -145,31 +146,30 @@ static int data_load(struct report_data *data, const char *path)
 
 /* ---- the data island ---- */
 
-static json_t *pick(const json_t *object, const char *const *keys)
+/* Return the members that `keys` names, separated by blanks. */
+static json_t *pick(const json_t *object, const char *keys)
 {
     json_t *picked = json_object();
+    char key[64];
 
-    for (; *keys; keys++)
-        json_object_set(picked, *keys, json_object_get(object, *keys));
+    for (; *keys; keys += strcspn(keys, " "), keys += strspn(keys, " ")) {
+        assert(strcspn(keys, " ") < sizeof key);
+        snprintf(key, sizeof key, "%.*s", (int)strcspn(keys, " "), keys);
+        json_object_set(picked, key, json_object_get(object, key));
+    }
     return picked;
 }
 
 static json_t *run_of(const json_t *run, size_t *epochs_left)
 {
-    static const char *const run_keys[] = {"run", "cold", "first_epoch_device_percent", NULL};
-    static const char *const epoch_keys[] = {"epoch",
-                                             "samples_per_s",
-                                             "record_bytes_per_s",
-                                             "wall_s",
-                                             "first_batch_s",
-                                             "au_percent",
-                                             "limit",
-                                             NULL};
     const json_t *epochs = json_object_get(run, "epochs");
-    json_t *object = pick(run, run_keys), *array = json_array();
+    json_t *object = pick(run, "run cold first_epoch_device_percent"), *array = json_array();
 
     for (size_t i = 0; i < json_array_size(epochs) && *epochs_left; i++, --*epochs_left)
-        json_array_append_new(array, pick(json_array_get(epochs, i), epoch_keys));
+        json_array_append_new(
+            array,
+            pick(json_array_get(epochs, i),
+                 "epoch samples_per_s record_bytes_per_s wall_s first_batch_s au_percent limit"));
     json_object_set_new(object, "epochs", array);
     return object;
 }
@@ -177,23 +177,13 @@ static json_t *run_of(const json_t *run, size_t *epochs_left)
 /* Return the figures that the page shows; pictures_latency() draws the quantiles. */
 static json_t *summary_of(const json_t *job)
 {
-    static const char *const keys[] = {"samples_per_s",
-                                       "samples_per_s_low95",
-                                       "samples_per_s_high95",
-                                       "record_bytes_per_s",
-                                       "first_epoch_samples_per_s",
-                                       "first_epoch_samples_per_s_low95",
-                                       "first_epoch_samples_per_s_high95",
-                                       "first_epoch_record_bytes_per_s",
-                                       "later_epochs_samples_per_s",
-                                       "later_epochs_samples_per_s_low95",
-                                       "later_epochs_samples_per_s_high95",
-                                       "later_epochs_record_bytes_per_s",
-                                       "interval_coverage",
-                                       "limit",
-                                       "limit_sentence",
-                                       "shares",
-                                       NULL};
+    static const char keys[] =
+        "samples_per_s samples_per_s_low95 samples_per_s_high95 record_bytes_per_s "
+        "first_epoch_samples_per_s first_epoch_samples_per_s_low95 "
+        "first_epoch_samples_per_s_high95 first_epoch_record_bytes_per_s "
+        "later_epochs_samples_per_s later_epochs_samples_per_s_low95 "
+        "later_epochs_samples_per_s_high95 later_epochs_record_bytes_per_s interval_coverage "
+        "limit limit_sentence shares";
     const json_t *whole = json_object_get(job, "summary");
     json_t *summary = pick(whole, keys),
            *latency = json_deep_copy(json_object_get(whole, "read_latency"));
@@ -208,9 +198,9 @@ static json_t *summary_of(const json_t *job)
 /* Return what the page shows of a job: no series, and only the first of many runs. */
 static json_t *job_of(const json_t *job, size_t *epochs_left)
 {
-    static const char *const keys[] = {
-        "headline", "entries", "label",  "valid", "invalid_reason", "started", "command",
-        "settings", "dataset", "engine", "place", "advice",         NULL};
+    static const char keys[] =
+        "headline entries label valid invalid_reason started command settings dataset engine "
+        "place advice";
     const json_t *runs = json_object_get(job, "runs");
     json_t *object = pick(job, keys), *array = json_array();
 
