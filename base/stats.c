@@ -203,30 +203,6 @@ double student_quantile(double p, size_t freedom)
     return (low + high) / 2;
 }
 
-/* Of all 2^n ways to swap A and B within pairs, count those with a mean at least as far from 0.
- * Signs change one at a time (Gray code); the first never does, since the mirrored half is equally
- * far. */
-static double flip_signs(const double *logs, size_t count)
-{
-    double sum = 0, largest = 0;
-    uint32_t signs = 0, ways = UINT32_C(1) << (count - 1), as_far = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        sum += logs[i];
-        largest += fabs(logs[i]);
-    }
-    const double wanted = fabs(sum) - 1e-12 * largest; /* equal sums differ by rounding */
-    for (uint32_t way = 1;; way++) {
-        as_far += fabs(sum) >= wanted;
-        if (way == ways)
-            break;
-        const uint32_t bit = (uint32_t)__builtin_ctz(way);
-        sum += (signs >> bit & 1 ? 2 : -2) * logs[bit + 1];
-        signs ^= UINT32_C(1) << bit;
-    }
-    return (double)as_far / ways;
-}
-
 struct paired paired_test(const double *a, const double *b, size_t count, size_t turns, bool until)
 {
     struct paired paired = {.ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .sign_flip_p = NAN};
@@ -266,8 +242,27 @@ struct paired paired_test(const double *a, const double *b, size_t count, size_t
         paired.low = exp(mean - half);
         paired.high = exp(mean + half);
         paired.coverage = STATS_COVERAGE;
-        if (paired.pairs <= PAIRED_FLIPS_MAX)
-            paired.sign_flip_p = flip_signs(logs, paired.pairs);
+        if (paired.pairs <= PAIRED_FLIPS_MAX) {
+            /* Of all 2^n ways to swap A and B within pairs, count those with a mean at least as far
+             * from 0. Signs change one at a time (Gray code); the first never does, since the
+             * mirrored half is equally far. */
+            double sum = 0, largest = 0;
+            uint32_t signs = 0, ways = UINT32_C(1) << (paired.pairs - 1), as_far = 0;
+            for (size_t i = 0; i < paired.pairs; i++) {
+                sum += logs[i];
+                largest += fabs(logs[i]);
+            }
+            const double wanted = fabs(sum) - 1e-12 * largest; /* equal sums differ by rounding */
+            for (uint32_t way = 1;; way++) {
+                as_far += fabs(sum) >= wanted;
+                if (way == ways)
+                    break;
+                const uint32_t bit = (uint32_t)__builtin_ctz(way);
+                sum += (signs >> bit & 1 ? 2 : -2) * logs[bit + 1];
+                signs ^= UINT32_C(1) << bit;
+            }
+            paired.sign_flip_p = (double)as_far / ways;
+        }
         /* Equal ratios have no spread to test against. */
         const double p =
             error > 1e-12 ? student_p(mean / error, paired.pairs - 1) : paired.sign_flip_p;

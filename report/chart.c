@@ -80,25 +80,6 @@ struct sheet {
     double *values;               /* [source][line][bin]; NAN: unknown */
 };
 
-static struct columns find_columns(const struct timeline *timeline, enum chart_line line)
-{
-    struct columns columns = {0};
-
-    for (int row = 0; row < 2 && columns.count == 0; row++)
-        for (int i = 0; i < 4 && lines[line].keys[row][i]; i++) {
-            const uint32_t column = timeline_find(timeline, lines[line].keys[row][i]);
-            bool known = false;
-            for (uint64_t k = 0; column < timeline->column_count && k < timeline->row_count; k++)
-                known = known || isfinite(timeline_value(timeline, k, column));
-            if (known)
-                columns.at[columns.count++] = column;
-            /* The port counters include IPoIB: never count both. */
-            if (known && (line == RECEIVE || line == SEND))
-                break;
-        }
-    return columns;
-}
-
 static double plus(double sum, double value)
 {
     return isnan(value) ? sum : isnan(sum) ? value : sum + value;
@@ -122,7 +103,19 @@ static double *bins_of(const struct sheet *sheet, uint32_t source, enum chart_li
 static void fill_bins(const struct sheet *sheet, uint32_t source, enum chart_line line)
 {
     const struct timeline *timeline = sheet->sources[source].timeline;
-    const struct columns columns = find_columns(timeline, line);
+    struct columns columns = {0};
+    for (int row = 0; row < 2 && columns.count == 0; row++)
+        for (int i = 0; i < 4 && lines[line].keys[row][i]; i++) {
+            const uint32_t column = timeline_find(timeline, lines[line].keys[row][i]);
+            bool known = false;
+            for (uint64_t k = 0; column < timeline->column_count && k < timeline->row_count; k++)
+                known = known || isfinite(timeline_value(timeline, k, column));
+            if (known)
+                columns.at[columns.count++] = column;
+            /* The port counters include IPoIB: never count both. */
+            if (known && (line == RECEIVE || line == SEND))
+                break;
+        }
     const uint32_t count = sheet->chart->bins;
     const double step_s = sheet->chart->step_s;
     double from_s = sheet->late_s[source], filled_s = 0, area = 0;
@@ -247,41 +240,6 @@ static void combine(const struct sheet *sheet, enum chart_line line, uint32_t fi
     }
 }
 
-static void add_storage(const struct sheet *sheet)
-{
-    struct chart *chart = sheet->chart;
-    const char *name = "from storage";
-
-    begin_panel(chart, "Storage read throughput", "", "MB/s", false);
-    if (sheet->count == 1 && knows(sheet, 0, READ))
-        combine(sheet, READ, 0, 1, add_curve(chart, "read by the pipeline", GREY, 1));
-    for (uint32_t i = 0; i < sheet->count; i++) {
-        if (!knows(sheet, i, STORAGE))
-            continue;
-        name = sheet->count == 1 ? name : sheet->sources[i].name;
-        double *values = add_curve(chart, name, colors[i % COLORS], 1.5);
-        chart->curves[chart->curve_count - 1].is_dashed = i / COLORS % 2;
-        combine(sheet, STORAGE, i, i + 1, values);
-    }
-    if (sheet->count > 1 && sheet->kind == CHART_OF_NODES)
-        combine(sheet, STORAGE, 0, sheet->count, add_curve(chart, "all nodes", BLACK, 1.5));
-}
-
-static void add_fabric(const struct sheet *sheet, uint32_t source, const char *name)
-{
-    struct chart *chart = sheet->chart;
-
-    begin_panel(chart, "Fabric", name, "MB/s", false);
-    double *received = add_curve(chart, "received", BLUE, 1.2);
-    double *sent = add_curve(chart, "sent", VERMILION, 1.2);
-    chart->curves[chart->curve_count - 1].is_dashed = true;
-    double *excess = add_curve(chart, "received - sent", BLACK, 1.5);
-    combine(sheet, RECEIVE, source, source + 1, received);
-    combine(sheet, SEND, source, source + 1, sent);
-    for (uint32_t bin = 0; bin < chart->bins; bin++)
-        excess[bin] = received[bin] - sent[bin];
-}
-
 /* Add a panel with the lines that any of the sources first .. last - 1 has, if any. */
 static void add_machine(const struct sheet *sheet, uint32_t first, uint32_t last, const char *name)
 {
@@ -327,28 +285,42 @@ static void add_panels(const struct sheet *sheet)
 
     for (uint32_t i = 0; i < sheet->count; i++)
         storage = storage || knows(sheet, i, STORAGE) || knows(sheet, i, READ);
-    if (storage)
-        add_storage(sheet);
+    if (storage) {
+        struct chart *chart = sheet->chart;
+        const char *name = "from storage";
+        begin_panel(chart, "Storage read throughput", "", "MB/s", false);
+        if (sheet->count == 1 && knows(sheet, 0, READ))
+            combine(sheet, READ, 0, 1, add_curve(chart, "read by the pipeline", GREY, 1));
+        for (uint32_t i = 0; i < sheet->count; i++) {
+            if (!knows(sheet, i, STORAGE))
+                continue;
+            name = sheet->count == 1 ? name : sheet->sources[i].name;
+            double *values = add_curve(chart, name, colors[i % COLORS], 1.5);
+            chart->curves[chart->curve_count - 1].is_dashed = i / COLORS % 2;
+            combine(sheet, STORAGE, i, i + 1, values);
+        }
+        if (sheet->count > 1 && sheet->kind == CHART_OF_NODES)
+            combine(sheet, STORAGE, 0, sheet->count, add_curve(chart, "all nodes", BLACK, 1.5));
+    }
     for (uint32_t i = 0; i < sheet->count; i++) {
         const char *name = alone ? "" : sheet->sources[i].name;
-        if (has_fabric(sheet, i))
-            add_fabric(sheet, i, name);
+        if (has_fabric(sheet, i)) {
+            struct chart *chart = sheet->chart;
+            begin_panel(chart, "Fabric", name, "MB/s", false);
+            double *received = add_curve(chart, "received", BLUE, 1.2);
+            double *sent = add_curve(chart, "sent", VERMILION, 1.2);
+            chart->curves[chart->curve_count - 1].is_dashed = true;
+            double *excess = add_curve(chart, "received - sent", BLACK, 1.5);
+            combine(sheet, RECEIVE, i, i + 1, received);
+            combine(sheet, SEND, i, i + 1, sent);
+            for (uint32_t bin = 0; bin < chart->bins; bin++)
+                excess[bin] = received[bin] - sent[bin];
+        }
         if (!nodes)
             add_machine(sheet, i, i + 1, name);
     }
     if (nodes)
         add_machine(sheet, 0, sheet->count, alone ? "" : "all nodes");
-}
-
-static int reserve(struct chart *chart, size_t sources)
-{
-    /* Per source: in the storage panel 1, fabric 3, machine 7 in 4 panels; more once. */
-    const size_t panels = 5 + 5 * sources, curves = 9 + 11 * sources;
-
-    chart->panels = memory_array(panels, sizeof *chart->panels);
-    chart->curves = memory_array(curves, sizeof *chart->curves);
-    chart->values = memory_array(curves * chart->bins, sizeof *chart->values);
-    return chart->panels && chart->curves && chart->values ? 0 : -ENOMEM;
 }
 
 int chart_make(struct chart *chart, enum chart_kind kind, const struct chart_source *sources,
@@ -366,8 +338,14 @@ int chart_make(struct chart *chart, enum chart_kind kind, const struct chart_sou
             code = fail(ENODATA, "%s: no probe counted storage, network, CPU or memory",
                         sources[i].name);
     }
-    if (code == 0)
-        code = reserve(chart, count);
+    if (code == 0) {
+        /* Per source: in the storage panel 1, fabric 3, machine 7 in 4 panels; more once. */
+        const size_t panels = 5 + 5 * count, curves = 9 + 11 * count;
+        chart->panels = memory_array(panels, sizeof *chart->panels);
+        chart->curves = memory_array(curves, sizeof *chart->curves);
+        chart->values = memory_array(curves * chart->bins, sizeof *chart->values);
+        code = chart->panels && chart->curves && chart->values ? 0 : -ENOMEM;
+    }
     if (code == 0)
         add_panels(&sheet);
     free(sheet.values);

@@ -328,32 +328,6 @@ static void make_advice(const struct result *result, struct summary *summary)
                         "replay more GPUs (--trainer replay:h200,gpus=8)");
 }
 
-/* Compare the ranks over all complete runs. */
-static int compare_ranks(const struct result *result, struct summary *summary)
-{
-    struct result_rank *all = memory_array(result->ranks, sizeof *all);
-    uint32_t count = 0;
-
-    if (!all)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < result->run_count; i++) {
-        const struct result_run *run = &result->runs[i];
-        if (run->epochs_run != result->job->epochs || run->rank_count != result->ranks)
-            continue;
-        for (uint32_t k = 0; k < run->rank_count; k++) {
-            struct result_epoch sum = all[k].total;
-            result_epoch_add(&sum, &run->ranks[k].total);
-            sum.limit = run->ranks[k].total.limit;
-            all[k] = run->ranks[k];
-            all[k].total = sum;
-        }
-        count = run->rank_count;
-    }
-    int code = count > 1 ? result_compare(all, count, &summary->ranks) : 0;
-    free(all);
-    return code;
-}
-
 int summary_make(const struct result *result, struct summary *summary)
 {
     struct collection collection = {.capacity = result->run_count + 1};
@@ -415,5 +389,25 @@ int summary_make(const struct result *result, struct summary *summary)
     free(collection.values);
     if (summary->runs)
         make_advice(result, summary);
-    return compare_ranks(result, summary);
+    /* Compare the ranks over all complete runs. */
+    struct result_rank *all = memory_array(result->ranks, sizeof *all);
+    uint32_t count = 0;
+    if (!all)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < result->run_count; i++) {
+        const struct result_run *run = &result->runs[i];
+        if (run->epochs_run != result->job->epochs || run->rank_count != result->ranks)
+            continue;
+        for (uint32_t k = 0; k < run->rank_count; k++) {
+            struct result_epoch sum = all[k].total;
+            result_epoch_add(&sum, &run->ranks[k].total);
+            sum.limit = run->ranks[k].total.limit;
+            all[k] = run->ranks[k];
+            all[k].total = sum;
+        }
+        count = run->rank_count;
+    }
+    int code = count > 1 ? result_compare(all, count, &summary->ranks) : 0;
+    free(all);
+    return code;
 }

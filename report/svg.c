@@ -529,36 +529,104 @@ static void write_axes(FILE *stream, const struct svg_panel *panel, const struct
                    panel->x.label);
 }
 
-static void write_map(FILE *stream, const struct svg_panel *panel, const struct svg_frame *frame)
+static void write_bars(FILE *stream, const struct svg_frame *frame, const struct svg_curve *curve,
+                       size_t number)
 {
-    const size_t count = panel->rows * panel->columns;
-    const double wide = frame->width / (double)panel->columns;
-    const double high = frame->height / (double)panel->rows;
-    double most = panel->map_most;
+    const double slot = frame->width / (frame->x.to - frame->x.from);
+    const double width = 0.8 * slot / (double)curve->panel->bar_curves;
+    const double offset = -0.4 * slot + (double)number * width;
 
-    for (size_t i = 0; isnan(panel->map_most) && i < count; i++)
-        most = fmax(most, panel->map[i]);
-    for (int shade = 1; shade <= SHADES && most > 0; shade++) {
-        fprintf(stream,
-                "<path stroke=\"#08519c\" stroke-width=\"%.2f\" stroke-opacity=\"%.3f\" d=\"", high,
-                (double)shade / SHADES);
-        for (size_t i = 0; i < count; i++)
-            if (panel->map[i] > 0 && (int)ceil(fmin(panel->map[i] / most, 1) * SHADES) == shade)
-                fprintf(stream, "M%.1f %.1fh%.2f",
-                        frame->left + (double)(i % panel->columns) * wide,
-                        frame->top + ((double)(i / panel->columns) + 0.5) * high, wide);
-        fputs("\"/>\n", stream);
+    fprintf(stream, "<path fill=\"%s\" d=\"", curve->color);
+    for (size_t i = 0; i < curve->count; i++) {
+        const double x = x_of(frame, curve->points[i].x), y = y_of(frame, curve->points[i].y);
+        if (isfinite(x) && isfinite(y))
+            fprintf(
+                stream, "M%.1f %.1fh%.1fV%.1fh%.1fz", x + offset, y, width,
+                y_of(frame, fmax(frame->y.from, frame->y.scale == SVG_LINEAR ? 0 : frame->y.from)),
+                -width);
     }
+    fputs("\"/>\n", stream);
 }
 
-/* Write the names of points from the first on; one that would overlap moves down. */
-static void write_names(FILE *stream, const struct svg_panel *panel, const struct svg_frame *frame)
+static void write_panel(FILE *stream, const struct svg_panel *panel, const struct svg_frame *frame)
 {
+    const double bottom = frame->top + frame->height;
+    size_t bars = 0;
+
+    for (size_t i = 0; i < panel->band_count; i++) {
+        const double from = x_of(frame, panel->bands[i].from), to = x_of(frame, panel->bands[i].to);
+        if (!isfinite(from) || !isfinite(to))
+            continue;
+        fprintf(stream, "<path fill=\"%s\" d=\"M%.1f %.1fH%.1fV%.1fH%.1fz\"/>\n",
+                panel->bands[i].color, from, frame->top, to, bottom, from);
+    }
+    if (panel->map) {
+        const size_t count = panel->rows * panel->columns;
+        const double wide = frame->width / (double)panel->columns;
+        const double high = frame->height / (double)panel->rows;
+        double most = panel->map_most;
+        for (size_t i = 0; isnan(panel->map_most) && i < count; i++)
+            most = fmax(most, panel->map[i]);
+        for (int shade = 1; shade <= SHADES && most > 0; shade++) {
+            fprintf(stream,
+                    "<path stroke=\"#08519c\" stroke-width=\"%.2f\" stroke-opacity=\"%.3f\" d=\"",
+                    high, (double)shade / SHADES);
+            for (size_t i = 0; i < count; i++)
+                if (panel->map[i] > 0 && (int)ceil(fmin(panel->map[i] / most, 1) * SHADES) == shade)
+                    fprintf(stream, "M%.1f %.1fh%.2f",
+                            frame->left + (double)(i % panel->columns) * wide,
+                            frame->top + ((double)(i / panel->columns) + 0.5) * high, wide);
+            fputs("\"/>\n", stream);
+        }
+    }
+    write_axes(stream, panel, frame);
+    for (size_t i = 0; i < panel->mark_count; i++) {
+        const double x = x_of(frame, panel->marks[i].at);
+        if (!isfinite(x))
+            continue;
+        fprintf(stream, "<path stroke=\"#888\" stroke-dasharray=\"2 3\" d=\"M%.1f %.1fV%.1f\"/>\n",
+                x, frame->top, bottom);
+        if (panel->marks[i].text && *panel->marks[i].text)
+            write_text(stream, x + 4, frame->top + 11, "", panel->marks[i].text);
+    }
+    for (const struct svg_curve *curve = panel->first; curve; curve = curve->next)
+        if (curve->style & SVG_BARS)
+            write_bars(stream, frame, curve, bars++);
+        else {
+            bool is_down = false;
+            if (!(curve->style & SVG_ALONE)) {
+                fprintf(stream, "<path class=\"curve\" stroke=\"%s\" stroke-width=\"%g\"%s d=\"",
+                        curve->color, curve->width,
+                        curve->style & SVG_DASHED   ? " stroke-dasharray=\"5 3\""
+                        : curve->style & SVG_DOTTED ? " stroke-dasharray=\"2 3\""
+                                                    : "");
+                for (size_t i = 0; i < curve->count; i++) {
+                    const double x = x_of(frame, curve->points[i].x),
+                                 y = y_of(frame, curve->points[i].y);
+                    const bool is_known = isfinite(x) && isfinite(y);
+                    if (is_known)
+                        fprintf(stream, "%c%.1f %.1f", is_down ? 'L' : 'M', x, y);
+                    is_down = is_known;
+                }
+                fputs("\"/>\n", stream);
+            }
+            for (size_t i = 0; i < curve->count; i++) {
+                const struct svg_point *point = &curve->points[i];
+                const double x = x_of(frame, point->x), y = y_of(frame, point->y);
+                const double low = y_of(frame, point->low), high = y_of(frame, point->high);
+                if (isfinite(x) && isfinite(low) && isfinite(high))
+                    fprintf(stream, "<path stroke=\"%s\" d=\"M%.1f %.1fh6m-3 0V%.1fm-3 0h6\"/>\n",
+                            curve->color, x - 3, low, high);
+                if (curve->style & (SVG_POINTS | SVG_ALONE) && isfinite(x) && isfinite(y))
+                    fprintf(stream, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x,
+                            y, curve->color);
+            }
+        }
+    /* Names of points from the first on; one that would overlap moves down. */
     static struct {
         double x, y, width;
     } names[NAMES_MOST];
     size_t count = 0;
-
     for (const struct svg_curve *curve = panel->first; curve; curve = curve->next)
         for (size_t i = 0; i < curve->count && count < NAMES_MOST; i++) {
             const char *name = curve->points[i].name;
@@ -582,89 +650,6 @@ static void write_names(FILE *stream, const struct svg_panel *panel, const struc
                         beside - 4, x - 2, y - 4);
             write_text(stream, x, y, "", name);
         }
-}
-
-static void write_bars(FILE *stream, const struct svg_frame *frame, const struct svg_curve *curve,
-                       size_t number)
-{
-    const double slot = frame->width / (frame->x.to - frame->x.from);
-    const double width = 0.8 * slot / (double)curve->panel->bar_curves;
-    const double offset = -0.4 * slot + (double)number * width;
-
-    fprintf(stream, "<path fill=\"%s\" d=\"", curve->color);
-    for (size_t i = 0; i < curve->count; i++) {
-        const double x = x_of(frame, curve->points[i].x), y = y_of(frame, curve->points[i].y);
-        if (isfinite(x) && isfinite(y))
-            fprintf(
-                stream, "M%.1f %.1fh%.1fV%.1fh%.1fz", x + offset, y, width,
-                y_of(frame, fmax(frame->y.from, frame->y.scale == SVG_LINEAR ? 0 : frame->y.from)),
-                -width);
-    }
-    fputs("\"/>\n", stream);
-}
-
-static void write_line(FILE *stream, const struct svg_frame *frame, const struct svg_curve *curve)
-{
-    bool is_down = false;
-
-    if (!(curve->style & SVG_ALONE)) {
-        fprintf(stream, "<path class=\"curve\" stroke=\"%s\" stroke-width=\"%g\"%s d=\"",
-                curve->color, curve->width,
-                curve->style & SVG_DASHED   ? " stroke-dasharray=\"5 3\""
-                : curve->style & SVG_DOTTED ? " stroke-dasharray=\"2 3\""
-                                            : "");
-        for (size_t i = 0; i < curve->count; i++) {
-            const double x = x_of(frame, curve->points[i].x), y = y_of(frame, curve->points[i].y);
-            const bool is_known = isfinite(x) && isfinite(y);
-            if (is_known)
-                fprintf(stream, "%c%.1f %.1f", is_down ? 'L' : 'M', x, y);
-            is_down = is_known;
-        }
-        fputs("\"/>\n", stream);
-    }
-    for (size_t i = 0; i < curve->count; i++) {
-        const struct svg_point *point = &curve->points[i];
-        const double x = x_of(frame, point->x), y = y_of(frame, point->y);
-        const double low = y_of(frame, point->low), high = y_of(frame, point->high);
-        if (isfinite(x) && isfinite(low) && isfinite(high))
-            fprintf(stream, "<path stroke=\"%s\" d=\"M%.1f %.1fh6m-3 0V%.1fm-3 0h6\"/>\n",
-                    curve->color, x - 3, low, high);
-        if (curve->style & (SVG_POINTS | SVG_ALONE) && isfinite(x) && isfinite(y))
-            fprintf(stream, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\" fill=\"%s\"/>\n", x, y,
-                    curve->color);
-    }
-}
-
-static void write_panel(FILE *stream, const struct svg_panel *panel, const struct svg_frame *frame)
-{
-    const double bottom = frame->top + frame->height;
-    size_t bars = 0;
-
-    for (size_t i = 0; i < panel->band_count; i++) {
-        const double from = x_of(frame, panel->bands[i].from), to = x_of(frame, panel->bands[i].to);
-        if (!isfinite(from) || !isfinite(to))
-            continue;
-        fprintf(stream, "<path fill=\"%s\" d=\"M%.1f %.1fH%.1fV%.1fH%.1fz\"/>\n",
-                panel->bands[i].color, from, frame->top, to, bottom, from);
-    }
-    if (panel->map)
-        write_map(stream, panel, frame);
-    write_axes(stream, panel, frame);
-    for (size_t i = 0; i < panel->mark_count; i++) {
-        const double x = x_of(frame, panel->marks[i].at);
-        if (!isfinite(x))
-            continue;
-        fprintf(stream, "<path stroke=\"#888\" stroke-dasharray=\"2 3\" d=\"M%.1f %.1fV%.1f\"/>\n",
-                x, frame->top, bottom);
-        if (panel->marks[i].text && *panel->marks[i].text)
-            write_text(stream, x + 4, frame->top + 11, "", panel->marks[i].text);
-    }
-    for (const struct svg_curve *curve = panel->first; curve; curve = curve->next)
-        if (curve->style & SVG_BARS)
-            write_bars(stream, frame, curve, bars++);
-        else
-            write_line(stream, frame, curve);
-    write_names(stream, panel, frame);
 }
 
 int svg_write(const struct svg *svg, FILE *stream)

@@ -339,49 +339,6 @@ static void print_cold(const struct text_page *page)
     print_entry(page, "Server", "%s: %s%s%s", names[server->state], server->reason, memory, disks);
 }
 
-static void print_images(const struct text_page *page)
-{
-    static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",
-                                                     [FINDING_IMAGE] = "damaged, but decoded",
-                                                     [FINDING_LABEL] = "without a class",
-                                                     [FINDING_EMPTY] = "without an image"};
-    struct decode_figures sum = {0};
-    struct findings findings = {0};
-    const struct result_hints *hints = &page->result->hints;
-    char images[WORDS_BYTES], entered[WORDS_BYTES], kinds[512];
-    char took[WORDS_BYTES], wrote[WORDS_BYTES], kept[WORDS_BYTES];
-    const char *name = "Found";
-
-    for (uint32_t i = 0; i < page->result->run_count; i++) {
-        decode_figures_add(&sum, &page->result->runs[i].decode);
-        findings_add(&findings, &page->result->runs[i].findings);
-    }
-    words_count(sum.images, images);
-    if (sum.entered + sum.stale)
-        print_entry(page, "Entered", "%s of %s images, at their crops; %" PRIu64 " changed since",
-                    words_count(sum.entered, entered), images, sum.stale);
-    if (decode_figures_describe(&sum, kinds, sizeof kinds))
-        print_entry(page, "Images", "of %s decoded: %s", images, kinds);
-    if (hints->were_made) {
-        words_count(hints->images, images);
-        words_duration(hints->decode_ns, took);
-        if (hints->path[0])
-            print_entry(page, "Points",
-                        "of %s images noted in the first epoch, in %s of its decode threads; of %s "
-                        "images in %s, written in %s after it",
-                        images, took, words_count(hints->kept_images, kept), hints->path,
-                        words_duration(hints->keep_ns, wrote));
-        else
-            print_entry(page, "Points",
-                        "of %s images noted in the first epoch, in %s of its decode threads; NOT "
-                        "written: %s",
-                        images, took, hints->reason);
-    }
-    for (int i = 0; i < FINDING_KINDS; i++) /* the first ones of all runs */
-        for (uint32_t k = 0; k < findings.kinds[i].named; k++, name = "")
-            print_entry(page, name, "%s: %s", words[i], findings.kinds[i].texts[k]);
-}
-
 /* ---- runs ---- */
 
 static void print_epoch(const struct text_page *page, const struct result_run *run, uint32_t i)
@@ -415,24 +372,6 @@ static void print_epoch(const struct text_page *page, const struct result_run *r
             words_rate(result_epoch_bytes_per_s(epoch) / MIB, mib),
             words_duration(epoch->wall_ns, wall), first, device, cache,
             summary_limit_name(epoch->limit));
-}
-
-static void print_runs(const struct text_page *page)
-{
-    enum { ROWS_MOST = 50 }; /* plus the last one of each run */
-    uint32_t shown = 0;
-
-    fprintf(page->stream, "\n  %3s%6s%10s%8s%8s%12s%7s  %-11s %s\n", "run", "epoch", "samples/s",
-            "MiB/s", "time", page->summary->trains ? "AU" : "first batch", "device", "cache",
-            "limit");
-    for (uint32_t i = 0; i < page->result->run_count; i++)
-        for (uint32_t k = 0; k < page->result->runs[i].epoch_count; k++) {
-            const uint32_t left = page->result->runs[i].epoch_count - k;
-            if (shown++ < ROWS_MOST || left == 1)
-                print_epoch(page, &page->result->runs[i], k);
-            else if (shown == ROWS_MOST + 1)
-                fprintf(page->stream, "         ... more rows in the JSON and CSV files\n");
-        }
 }
 
 /* One digest if all epochs agree, else one per epoch. */
@@ -576,7 +515,47 @@ static void print_page(const struct text_page *page)
         print_cold(page);
         if (stream && result->timeline && summary->limit != RESULT_LIMIT_HARNESS)
             report_timeline_text(stream, result->timeline);
-        print_images(page);
+        static const char *const words[FINDING_KINDS] = {[FINDING_SKIPPED] = "skipped",
+                                                         [FINDING_IMAGE] = "damaged, but decoded",
+                                                         [FINDING_LABEL] = "without a class",
+                                                         [FINDING_EMPTY] = "without an image"};
+        struct decode_figures sum = {0};
+        struct findings findings = {0};
+        const struct result_hints *hints = &page->result->hints;
+        char images[WORDS_BYTES], entered[WORDS_BYTES], kinds[512];
+        char took[WORDS_BYTES], wrote[WORDS_BYTES], kept[WORDS_BYTES];
+        const char *name = "Found";
+        for (uint32_t i = 0; i < page->result->run_count; i++) {
+            decode_figures_add(&sum, &page->result->runs[i].decode);
+            findings_add(&findings, &page->result->runs[i].findings);
+        }
+        words_count(sum.images, images);
+        if (sum.entered + sum.stale)
+            print_entry(page, "Entered",
+                        "%s of %s images, at their crops; %" PRIu64 " changed since",
+                        words_count(sum.entered, entered), images, sum.stale);
+        if (decode_figures_describe(&sum, kinds, sizeof kinds))
+            print_entry(page, "Images", "of %s decoded: %s", images, kinds);
+        if (hints->were_made) {
+            words_count(hints->images, images);
+            words_duration(hints->decode_ns, took);
+            if (hints->path[0])
+                print_entry(
+                    page, "Points",
+                    "of %s images noted in the first epoch, in %s of its decode threads; of %s "
+                    "images in %s, written in %s after it",
+                    images, took, words_count(hints->kept_images, kept), hints->path,
+                    words_duration(hints->keep_ns, wrote));
+            else
+                print_entry(
+                    page, "Points",
+                    "of %s images noted in the first epoch, in %s of its decode threads; NOT "
+                    "written: %s",
+                    images, took, hints->reason);
+        }
+        for (int i = 0; i < FINDING_KINDS; i++) /* the first ones of all runs */
+            for (uint32_t k = 0; k < findings.kinds[i].named; k++, name = "")
+                print_entry(page, name, "%s: %s", words[i], findings.kinds[i].texts[k]);
         if (result->floor_samples_per_s > 0) {
             words_rate(result->floor_samples_per_s, text);
             if (result->au_calibration_percent > 0)
@@ -594,8 +573,21 @@ static void print_page(const struct text_page *page)
         if (stream && result->job->decode.digest)
             print_digest(page);
     }
-    if (stream && result->run_count && result->runs[0].epoch_count)
-        print_runs(page);
+    if (stream && result->run_count && result->runs[0].epoch_count) {
+        enum { ROWS_MOST = 50 }; /* plus the last one of each run */
+        uint32_t shown = 0;
+        fprintf(page->stream, "\n  %3s%6s%10s%8s%8s%12s%7s  %-11s %s\n", "run", "epoch",
+                "samples/s", "MiB/s", "time", page->summary->trains ? "AU" : "first batch",
+                "device", "cache", "limit");
+        for (uint32_t i = 0; i < page->result->run_count; i++)
+            for (uint32_t k = 0; k < page->result->runs[i].epoch_count; k++) {
+                const uint32_t left = page->result->runs[i].epoch_count - k;
+                if (shown++ < ROWS_MOST || left == 1)
+                    print_epoch(page, &page->result->runs[i], k);
+                else if (shown == ROWS_MOST + 1)
+                    fprintf(page->stream, "         ... more rows in the JSON and CSV files\n");
+            }
+    }
     if (stream && result->notice_count + summary->advice_count)
         fputc('\n', stream);
     for (uint32_t i = 0; i < result->notice_count; i++)

@@ -494,39 +494,6 @@ static bool read_net(const struct fabric *fabric, const char *name, const char *
 
 /* ---- NFS ---- */
 
-static void look_nfs(const struct fabric *fabric)
-{
-    struct procfile file = {0};
-    struct text text = {0}, line;
-    struct mount *mount = malloc(sizeof *mount);
-
-    if (mount && procfile_open(&file, "%s/self/mountinfo", fabric->roots->proc) == 0 &&
-        procfile_read(&file, &text) == 0)
-        while (text_line(&text, &line))
-            if (mount_parse(line, mount) && nfs_is_type(mount->type)) {
-                struct doctor_finding finding = {0};
-                char protocol[16] = "unknown";
-                const char *option = strstr(mount->super_options, "proto=");
-                if (option)
-                    snprintf(protocol, sizeof protocol, "%.*s", (int)strcspn(option + 6, ","),
-                             option + 6);
-                const bool slow = fabric->is_active && strcmp(protocol, "rdma") != 0;
-                say(&finding, slow ? WARN : OK, NULL, "%s of %.100s", protocol, mount->source);
-                if (slow && has_below(fabric->roots->sys, "module/rpcrdma"))
-                    advise(&finding, "RDMA is there: mount with proto=rdma,port=20049, if the "
-                                     "server listens (rdma=y in its nfs.conf)");
-                else if (slow)
-                    advise(&finding,
-                           "RDMA is there: modprobe rpcrdma, then mount with "
-                           "proto=rdma,port=20049, if the server listens (rdma=y in its nfs.conf)");
-                char name[80];
-                snprintf(name, sizeof name, "NFS at %.70s", mount->point);
-                add_finding(fabric->report, name, &finding);
-            }
-    procfile_close(&file);
-    free(mount);
-}
-
 /* ---- between GPU and adapter ---- */
 
 /* dma-buf replaces the peer memory module: Linux 5.12 with NVIDIA's open kernel modules. */
@@ -707,7 +674,34 @@ static void look_fabric(const struct telemetry_roots *roots, struct doctor_repor
         add_finding(fabric->report, name, &finding);
     }
     folder_names_release(&names);
-    look_nfs(fabric);
+    struct procfile file = {0};
+    struct text text = {0}, line;
+    struct mount *mount = malloc(sizeof *mount);
+    if (mount && procfile_open(&file, "%s/self/mountinfo", fabric->roots->proc) == 0 &&
+        procfile_read(&file, &text) == 0)
+        while (text_line(&text, &line))
+            if (mount_parse(line, mount) && nfs_is_type(mount->type)) {
+                struct doctor_finding finding = {0};
+                char protocol[16] = "unknown";
+                const char *option = strstr(mount->super_options, "proto=");
+                if (option)
+                    snprintf(protocol, sizeof protocol, "%.*s", (int)strcspn(option + 6, ","),
+                             option + 6);
+                const bool slow = fabric->is_active && strcmp(protocol, "rdma") != 0;
+                say(&finding, slow ? WARN : OK, NULL, "%s of %.100s", protocol, mount->source);
+                if (slow && has_below(fabric->roots->sys, "module/rpcrdma"))
+                    advise(&finding, "RDMA is there: mount with proto=rdma,port=20049, if the "
+                                     "server listens (rdma=y in its nfs.conf)");
+                else if (slow)
+                    advise(&finding,
+                           "RDMA is there: modprobe rpcrdma, then mount with "
+                           "proto=rdma,port=20049, if the server listens (rdma=y in its nfs.conf)");
+                char name[80];
+                snprintf(name, sizeof name, "NFS at %.70s", mount->point);
+                add_finding(fabric->report, name, &finding);
+            }
+    procfile_close(&file);
+    free(mount);
     if (fabric->port_count && has_below(roots->proc, "driver/nvidia/gpus")) {
         struct doctor_finding finding = {0};
         const char *sys = fabric->roots->sys;
@@ -906,51 +900,6 @@ struct node_cpus {
     bool overlaps;
     int fewest;
 };
-
-static void look_rank_cpus(const struct job_view *view, uint32_t node)
-{
-    struct node_cpus sum = {.is_equal = true, .fewest = CPU_SETSIZE};
-
-    for (uint32_t i = 0; i < view->ranks->place.ranks; i++) {
-        const cpu_set_t *cpus = &view->seats[i].cpus;
-        cpu_set_t both;
-        if (view->ranks->peers[i].node != node)
-            continue;
-        if (sum.ranks++ == 0)
-            sum.first = i;
-        CPU_AND(&both, &sum.all, cpus);
-        sum.overlaps |= CPU_COUNT(&both) > 0;
-        CPU_OR(&sum.all, &sum.all, cpus);
-        sum.is_equal &= CPU_EQUAL(cpus, &view->seats[sum.first].cpus);
-        sum.fewest = CPU_COUNT(cpus) < sum.fewest ? CPU_COUNT(cpus) : sum.fewest;
-    }
-    struct doctor_finding finding = {0};
-    char list[LIST_BYTES], name[80];
-    const int count = CPU_COUNT(&sum.all);
-    const bool crowded = (uint32_t)count < sum.ranks;
-    const bool partly = sum.overlaps && !sum.is_equal;
-
-    say(&finding, crowded || partly ? WARN : OK, NULL, "%u %s, CPUs %s%s", sum.ranks,
-        sum.ranks == 1 ? "rank" : "ranks", list_cpus(&sum.all, list),
-        sum.ranks == 1 ? ""
-        : sum.is_equal ? ", shared by all"
-        : partly       ? ", some in several ranks"
-                       : ", each its own");
-    if (crowded && (uint32_t)count < view->seats[sum.first].online)
-        advise(&finding, "fewer CPUs (%d) than ranks, of %u here: %s", count,
-               view->seats[sum.first].online, view->launcher->cpus);
-    else if (crowded)
-        advise(&finding, "fewer CPUs (%d) than ranks: start fewer per node", count);
-    else if (partly)
-        advise(&finding,
-               "ranks that share a CPU will be slower: bind each to its own, or none (%s)",
-               view->launcher->cpus);
-    else if (sum.fewest == 1 && sum.ranks > 1)
-        advise(&finding, "one CPU per rank leaves none for decode threads: %s",
-               view->launcher->cpus);
-    snprintf(name, sizeof name, "node %.60s", view->ranks->peers[sum.first].host);
-    add_finding(view->report, name, &finding);
-}
 
 /* ---- clocks ---- */
 
@@ -1705,8 +1654,49 @@ static int look_launch(const struct invocation *invocation, bool speaks,
         view.seats = seats;
         if (code == 0 && ranks.place.rank == 0) {
             look_job(&view, job_checks);
-            for (uint32_t node = 0; node < ranks.place.nodes; node++)
-                look_rank_cpus(&view, node);
+            for (uint32_t node = 0; node < ranks.place.nodes; node++) {
+                struct node_cpus sum = {.is_equal = true, .fewest = CPU_SETSIZE};
+                for (uint32_t i = 0; i < view.ranks->place.ranks; i++) {
+                    const cpu_set_t *cpus = &view.seats[i].cpus;
+                    cpu_set_t both;
+                    if (view.ranks->peers[i].node != node)
+                        continue;
+                    if (sum.ranks++ == 0)
+                        sum.first = i;
+                    CPU_AND(&both, &sum.all, cpus);
+                    sum.overlaps |= CPU_COUNT(&both) > 0;
+                    CPU_OR(&sum.all, &sum.all, cpus);
+                    sum.is_equal &= CPU_EQUAL(cpus, &view.seats[sum.first].cpus);
+                    sum.fewest = CPU_COUNT(cpus) < sum.fewest ? CPU_COUNT(cpus) : sum.fewest;
+                }
+                struct doctor_finding finding = {0};
+                char list[LIST_BYTES], name[80];
+                const int count = CPU_COUNT(&sum.all);
+                const bool crowded = (uint32_t)count < sum.ranks;
+                const bool partly = sum.overlaps && !sum.is_equal;
+
+                say(&finding, crowded || partly ? WARN : OK, NULL, "%u %s, CPUs %s%s", sum.ranks,
+                    sum.ranks == 1 ? "rank" : "ranks", list_cpus(&sum.all, list),
+                    sum.ranks == 1 ? ""
+                    : sum.is_equal ? ", shared by all"
+                    : partly       ? ", some in several ranks"
+                                   : ", each its own");
+                if (crowded && (uint32_t)count < view.seats[sum.first].online)
+                    advise(&finding, "fewer CPUs (%d) than ranks, of %u here: %s", count,
+                           view.seats[sum.first].online, view.launcher->cpus);
+                else if (crowded)
+                    advise(&finding, "fewer CPUs (%d) than ranks: start fewer per node", count);
+                else if (partly)
+                    advise(
+                        &finding,
+                        "ranks that share a CPU will be slower: bind each to its own, or none (%s)",
+                        view.launcher->cpus);
+                else if (sum.fewest == 1 && sum.ranks > 1)
+                    advise(&finding, "one CPU per rank leaves none for decode threads: %s",
+                           view.launcher->cpus);
+                snprintf(name, sizeof name, "node %.60s", view.ranks->peers[sum.first].host);
+                add_finding(view.report, name, &finding);
+            }
             look_job(&view, clock_checks);
         }
         free(seats);

@@ -165,47 +165,6 @@ static bool can_go_on(const struct watch *watch)
            !(settings->count && watch->lines == settings->count);
 }
 
-static void add_to_summaries(struct watch *watch)
-{
-    for (int i = 0; i < MONITOR_FIGURES; i++) {
-        struct monitor_summary *summary = &watch->summaries[i];
-        if (isnan(watch->values[i]))
-            continue;
-        const int counted = monitor_count_of(&monitor_figures[i]);
-        const double weight = watch->interval_s * (counted >= 0 ? watch->values[counted] : 1);
-        if (summary->weight == 0 || watch->values[i] > summary->peak)
-            summary->peak = watch->values[i];
-        summary->area += watch->values[i] * weight;
-        summary->weight += weight;
-    }
-}
-
-static void print_table(const struct watch *watch)
-{
-    if (watch->lines % TABLE_HEADER_LINES == 0) {
-        printf("%*s", TIME_WIDTH, "time");
-        for (int i = 0; i < MONITOR_FIGURES; i++)
-            if (watch->columns[i])
-                printf("%*s", COLUMN_WIDTH, monitor_figures[i].heading);
-        printf("\n%*s", TIME_WIDTH, "s");
-        for (int i = 0; i < MONITOR_FIGURES; i++)
-            if (watch->columns[i])
-                printf("%*s", COLUMN_WIDTH, monitor_figures[i].unit);
-        putchar('\n');
-    }
-    printf("%*.1f", TIME_WIDTH, (double)(watch->last_ns - watch->start_ns) / 1e9);
-    for (int i = 0; i < MONITOR_FIGURES; i++)
-        if (watch->columns[i]) {
-            const double value = watch->values[i] * monitor_figures[i].table_factor;
-            if (isnan(value))
-                printf("%*s", COLUMN_WIDTH, "-");
-            else
-                printf("%*.*f", COLUMN_WIDTH, value < 10 ? 2 : value < 1000 ? 1 : 0, value);
-        }
-    putchar('\n');
-    fflush(stdout);
-}
-
 /* child: the command whose exit ends the monitor, or NULL. */
 static void watch_until_end(struct watch *watch, struct child *child)
 {
@@ -231,11 +190,43 @@ static void watch_until_end(struct watch *watch, struct child *child)
         /* The series continues to grow; a line covers the time since the previous line. */
         const bool quiet = child != NULL;
         sampler_look(watch->sampler, take_rows, watch);
-        add_to_summaries(watch);
+        for (int i = 0; i < MONITOR_FIGURES; i++) {
+            struct monitor_summary *summary = &watch->summaries[i];
+            if (isnan(watch->values[i]))
+                continue;
+            const int counted = monitor_count_of(&monitor_figures[i]);
+            const double weight = watch->interval_s * (counted >= 0 ? watch->values[counted] : 1);
+            if (summary->weight == 0 || watch->values[i] > summary->peak)
+                summary->peak = watch->values[i];
+            summary->area += watch->values[i] * weight;
+            summary->weight += weight;
+        }
         if (watch->json && watch->code == 0)
             watch->code = print_json(watch);
-        else if (!quiet)
-            print_table(watch);
+        else if (!quiet) {
+            if (watch->lines % TABLE_HEADER_LINES == 0) {
+                printf("%*s", TIME_WIDTH, "time");
+                for (int i = 0; i < MONITOR_FIGURES; i++)
+                    if (watch->columns[i])
+                        printf("%*s", COLUMN_WIDTH, monitor_figures[i].heading);
+                printf("\n%*s", TIME_WIDTH, "s");
+                for (int i = 0; i < MONITOR_FIGURES; i++)
+                    if (watch->columns[i])
+                        printf("%*s", COLUMN_WIDTH, monitor_figures[i].unit);
+                putchar('\n');
+            }
+            printf("%*.1f", TIME_WIDTH, (double)(watch->last_ns - watch->start_ns) / 1e9);
+            for (int i = 0; i < MONITOR_FIGURES; i++)
+                if (watch->columns[i]) {
+                    const double value = watch->values[i] * monitor_figures[i].table_factor;
+                    if (isnan(value))
+                        printf("%*s", COLUMN_WIDTH, "-");
+                    else
+                        printf("%*.*f", COLUMN_WIDTH, value < 10 ? 2 : value < 1000 ? 1 : 0, value);
+                }
+            putchar('\n');
+            fflush(stdout);
+        }
         watch->lines++;
     }
     sampler_stop(watch->sampler);
@@ -275,38 +266,6 @@ static int check_paths(const struct probe_site *site)
         if (access(site->paths[i], F_OK))
             return fail(errno, "%s: %s", site->paths[i], fail_errno_text(errno));
     return 0;
-}
-
-/* Leave out what does not fit the width, and say so. */
-static void fit_columns(struct watch *watch)
-{
-    static const char *const least[] = {"dirty_bytes",
-                                        "gpu_power_watts",
-                                        "storage_read_count_per_s",
-                                        "nfs_read_count_per_s",
-                                        "cpu_system_percent",
-                                        "storage_write_bytes_per_s",
-                                        "nfs_retransmission_count_per_s",
-                                        "page_cache_bytes",
-                                        "net_transmit_bytes_per_s",
-                                        "io_pressure_percent",
-                                        "nfs_read_rtt_ms",
-                                        "storage_read_ms",
-                                        "infiniband_transmit_bytes_per_s",
-                                        "net_receive_bytes_per_s"};
-    const uint32_t room = (terminal_width(STDOUT_FILENO) - TIME_WIDTH) / COLUMN_WIDTH;
-    const char *comma = "iobench monitor: left out, too wide: ";
-
-    for (size_t i = 0; i < sizeof least / sizeof least[0] && count_columns(watch) > room; i++) {
-        const int figure = find_figure(least[i]);
-        if (!watch->columns[figure])
-            continue;
-        watch->columns[figure] = false;
-        fprintf(stderr, "%s%s", comma, monitor_figures[figure].heading);
-        comma = ", ";
-    }
-    if (*comma == ',')
-        fputc('\n', stderr);
 }
 
 /* ru_inblock counts blocks of 512 bytes, of all that were waited for: the command's children by it,
@@ -408,8 +367,36 @@ static int run_monitor(const struct invocation *invocation)
         watch.start_ns = watch.last_ns = series_time_ns(series, 0);
         for (int i = 0; i < MONITOR_FIGURES; i++)
             watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
-        if (!wraps && watch.json != stdout)
-            fit_columns(&watch);
+        if (!wraps && watch.json != stdout) {
+            /* Leave out what does not fit the width, and say so. */
+            static const char *const least[] = {"dirty_bytes",
+                                                "gpu_power_watts",
+                                                "storage_read_count_per_s",
+                                                "nfs_read_count_per_s",
+                                                "cpu_system_percent",
+                                                "storage_write_bytes_per_s",
+                                                "nfs_retransmission_count_per_s",
+                                                "page_cache_bytes",
+                                                "net_transmit_bytes_per_s",
+                                                "io_pressure_percent",
+                                                "nfs_read_rtt_ms",
+                                                "storage_read_ms",
+                                                "infiniband_transmit_bytes_per_s",
+                                                "net_receive_bytes_per_s"};
+            const uint32_t room = (terminal_width(STDOUT_FILENO) - TIME_WIDTH) / COLUMN_WIDTH;
+            const char *comma = "iobench monitor: left out, too wide: ";
+            for (size_t i = 0; i < sizeof least / sizeof least[0] && count_columns(&watch) > room;
+                 i++) {
+                const int figure = find_figure(least[i]);
+                if (!watch.columns[figure])
+                    continue;
+                watch.columns[figure] = false;
+                fprintf(stderr, "%s%s", comma, monitor_figures[figure].heading);
+                comma = ", ";
+            }
+            if (*comma == ',')
+                fputc('\n', stderr);
+        }
         guard_begin(&start);
         watch_until_end(&watch, wraps ? &child : NULL);
         guard_end(&start, &guard);

@@ -49,65 +49,12 @@ static enum result_cache worst_cache(const struct ramp *ramp)
     return worst;
 }
 
-static uint64_t least_batches(const struct ramp *ramp)
-{
-    uint64_t least = UINT64_MAX;
-
-    for (size_t i = 0; i < ramp->count; i++)
-        if (!ramp->points[i].preview && ramp->points[i].batches < least)
-            least = ramp->points[i].batches;
-    return least;
-}
-
 static bool is_synthetic(const struct ramp *ramp)
 {
     return json_is_true(json_object_get(ramp->dataset, "synthetic"));
 }
 
 /* ---- text ---- */
-
-static void print_answer(const struct ramp *ramp, const struct ramp_answer *answer)
-{
-    const char *trainer = escape_shown(ramp->settings->job.trainer);
-    char step[WORDS_BYTES];
-
-    if (ramp->interrupted)
-        printf("iobench ramp: interrupted: no answer yet\n\n");
-    else if (ramp->failed)
-        printf("iobench ramp: a run failed: no answer\n\n");
-    else if (answer->held == 0)
-        printf("iobench ramp: not even %.4g x %s is fed\n\n", answer->failed, trainer);
-    else if (answer->failed == 0)
-        printf("iobench ramp: %.4g x %s are fed, the highest load tried (--to)\n\n", answer->held,
-               trainer);
-    else if (isfinite(answer->high))
-        printf("iobench ramp: %.4g x %s are fed (interval %.4g .. %.4g)\n\n", answer->held, trainer,
-               answer->low, answer->high);
-    else
-        printf(
-            "iobench ramp: %.4g x %s are fed (interval from %.4g, open above: runs disagree)\n\n",
-            answer->held, trainer, answer->low);
-    printf("  Fed      99%% of the batches late by less than %.3g%% of a step of %s\n",
-           ramp->settings->limit_percent, words_duration((uint64_t)ramp->step_ns, step));
-    if (ramp->degraded[0])
-        words_print(stdout, "  DEGRADED", COLUMN, escape_shown(ramp->degraded));
-}
-
-static void print_notes(const struct ramp *ramp)
-{
-    const uint64_t batches = least_batches(ramp);
-
-    printf(
-        "\n  Stall    p99 of lateness over the step; a batch is due every step / load, whether\n"
-        "           or not the one before was ready; the first 10 batches of a run set the\n"
-        "           clock; ?: a short preview, which decides nothing; behind: in time, but only\n"
-        "           with what was read before the first batch: samples were read slower than\n"
-        "           they were taken\n");
-    if (batches < BATCHES_FOR_P99)
-        printf("  Note     the p99 of %llu batches is their maximum: use a larger data set or a\n"
-               "           smaller batch\n",
-               (unsigned long long)batches);
-}
 
 static const char *verdict_of(const struct ramp *ramp, const struct ramp_point *point)
 {
@@ -125,7 +72,28 @@ int ramp_print(const struct ramp *ramp)
     if (!points)
         return -ENOMEM;
     const enum result_cache cache = worst_cache(ramp);
-    print_answer(ramp, &answer);
+    const char *trainer = escape_shown(ramp->settings->job.trainer);
+    char step[WORDS_BYTES];
+    if (ramp->interrupted)
+        printf("iobench ramp: interrupted: no answer yet\n\n");
+    else if (ramp->failed)
+        printf("iobench ramp: a run failed: no answer\n\n");
+    else if (answer.held == 0)
+        printf("iobench ramp: not even %.4g x %s is fed\n\n", answer.failed, trainer);
+    else if (answer.failed == 0)
+        printf("iobench ramp: %.4g x %s are fed, the highest load tried (--to)\n\n", answer.held,
+               trainer);
+    else if (isfinite(answer.high))
+        printf("iobench ramp: %.4g x %s are fed (interval %.4g .. %.4g)\n\n", answer.held, trainer,
+               answer.low, answer.high);
+    else
+        printf(
+            "iobench ramp: %.4g x %s are fed (interval from %.4g, open above: runs disagree)\n\n",
+            answer.held, trainer, answer.low);
+    printf("  Fed      99%% of the batches late by less than %.3g%% of a step of %s\n",
+           ramp->settings->limit_percent, words_duration((uint64_t)ramp->step_ns, step));
+    if (ramp->degraded[0])
+        words_print(stdout, "  DEGRADED", COLUMN, escape_shown(ramp->degraded));
     printf("  Data     %s: %s, %s samples%s\n", escape_shown(ramp->data), ramp->format,
            words_count(ramp->records, count), is_synthetic(ramp) ? ", synthetic" : "");
     printf("  Storage  %s\n", escape_shown(ramp->storage));
@@ -147,7 +115,20 @@ int ramp_print(const struct ramp *ramp)
                words_duration(point->late_p99_ns, times[1]), point->stall_percent,
                verdict_of(ramp, point), point->preview ? "?" : "");
     }
-    print_notes(ramp);
+    uint64_t batches = UINT64_MAX;
+    for (size_t i = 0; i < ramp->count; i++)
+        if (!ramp->points[i].preview && ramp->points[i].batches < batches)
+            batches = ramp->points[i].batches;
+    printf(
+        "\n  Stall    p99 of lateness over the step; a batch is due every step / load, whether\n"
+        "           or not the one before was ready; the first 10 batches of a run set the\n"
+        "           clock; ?: a short preview, which decides nothing; behind: in time, but only\n"
+        "           with what was read before the first batch: samples were read slower than\n"
+        "           they were taken\n");
+    if (batches < BATCHES_FOR_P99)
+        printf("  Note     the p99 of %llu batches is their maximum: use a larger data set or a\n"
+               "           smaller batch\n",
+               (unsigned long long)batches);
     free(points);
     return 0;
 }

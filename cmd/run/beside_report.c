@@ -21,14 +21,6 @@ struct rounds {
     double *samples[BESIDE_MEMBERS];
 };
 
-static void release(struct rounds *rounds)
-{
-    for (int i = 0; i < BESIDE_MEMBERS; i++) {
-        free(rounds->walls[i]);
-        free(rounds->samples[i]);
-    }
-}
-
 /* Return the sum of a figure over a run's epochs. */
 static double sum_of(const json_t *run, const char *key)
 {
@@ -140,7 +132,10 @@ json_t *beside_json(json_t *const documents[BESIDE_MEMBERS], bool has_shared_dat
         json_array_append_new(jobs, json_job(&rounds, i, documents[i]));
     if (code == 0)
         code = put_both(object, &rounds);
-    release(&rounds);
+    for (int i = 0; i < BESIDE_MEMBERS; i++) {
+        free(rounds.walls[i]);
+        free(rounds.samples[i]);
+    }
     if (code == 0)
         return object;
     json_decref(object);

@@ -203,13 +203,6 @@ static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs,
     return code;
 }
 
-static void release_jobs(struct jobs *jobs)
-{
-    for (size_t i = 0; i < jobs->count; i++)
-        option_release(job_options, &jobs->jobs[i]);
-    free(jobs->jobs);
-}
-
 static bool speaks(const struct jobs *jobs)
 {
     return jobs->ranks.place.rank == 0;
@@ -261,15 +254,6 @@ static bool wants_color(const struct result *result)
     return result->ranks == 1 && isatty(STDOUT_FILENO) && !(no_color && *no_color);
 }
 
-static void print_result(const struct result *result, const struct summary *summary)
-{
-    if (result->job->dry_run && result->valid)
-        report_plan(stdout, result);
-    else if (!takes_stdout(result->job))
-        report_text(stdout, result, summary, wants_color(result));
-    fflush(stdout);
-}
-
 /* What --require-samples-per-s and --require-rate ask. */
 static int check_required(const struct job *job, const struct summary *summary)
 {
@@ -307,8 +291,13 @@ static int show(const struct invocation *invocation, struct result *result, stru
         return command_failed(invocation);
     command_text(invocation, result->environment.command, sizeof result->environment.command);
     int code = summary_make(result, summary);
-    if (code == 0 && (result->valid || result->run_count))
-        print_result(result, summary);
+    if (code == 0 && (result->valid || result->run_count)) {
+        if (result->job->dry_run && result->valid)
+            report_plan(stdout, result);
+        else if (!takes_stdout(result->job))
+            report_text(stdout, result, summary, wants_color(result));
+        fflush(stdout);
+    }
     if (code == 0 && !result->job->dry_run)
         code = outputs_add(outputs, result, summary);
     if (code == 0 && all && json_array_append_new(all, report_json(result, summary)))
@@ -442,51 +431,6 @@ static int carry_out_in_turns(const struct invocation *invocation, struct jobs *
     return status;
 }
 
-/* Rates of other caches, or of a job that is degraded, are no comparison. */
-static void print_marks(const struct jobs *jobs, const struct job_rates *rates)
-{
-    const char *before = "\n";
-    bool differ = false;
-
-    for (size_t i = 0; i < jobs->count; i++) {
-        differ |= rates[i].samples_per_s > 0 && rates[0].samples_per_s > 0 &&
-                  rates[i].cache != rates[0].cache;
-        if (rates[i].mark)
-            printf("%s%s is %s\n", before, escape_shown(jobs->jobs[i].output.label), rates[i].mark);
-        before = rates[i].mark ? "" : before;
-    }
-    for (size_t i = 0; i < jobs->count && differ; i++) {
-        if (!(rates[i].samples_per_s > 0))
-            continue;
-        printf("%s%s: cache %s before its runs\n", before, escape_shown(jobs->jobs[i].output.label),
-               summary_cache_name(rates[i].cache));
-        before = "";
-    }
-}
-
-/* Print all jobs side by side. */
-static void print_rates(const struct jobs *jobs, const struct job_rates *rates)
-{
-    enum { NAME = 36 };
-    char samples[WORDS_BYTES], mib[WORDS_BYTES];
-
-    printf("\n%-*s%12s%12s%14s\n", NAME, "jobs", "samples/s", "MiB/s", "to the first");
-    for (size_t i = 0; i < jobs->count; i++) {
-        words_name(stdout, escape_shown(jobs->jobs[i].output.label), NAME);
-        if (!(rates[i].samples_per_s > 0)) {
-            printf("%12s%12s\n", "-", "-");
-            continue;
-        }
-        printf("%12s%12s", words_rate(rates[i].samples_per_s, samples),
-               words_rate(rates[i].bytes_per_s / 1048576, mib));
-        if (i && rates[0].samples_per_s > 0)
-            printf("%+13.1f%%", 100 * (rates[i].samples_per_s / rates[0].samples_per_s - 1));
-        putchar('\n');
-    }
-    print_marks(jobs, rates);
-    puts("\nMeasured one after the other; --paired alternates the jobs and tests the differences.");
-}
-
 /* Run the jobs one after the other. A failed job does not stop the others; a signal does. */
 static int carry_out_each(const struct invocation *invocation, struct jobs *jobs,
                           struct outputs *outputs)
@@ -529,8 +473,43 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
         }
         status = job_status ? job_status : status;
     }
-    if (rates && has_table && !flag_get(&stop_asked))
-        print_rates(jobs, rates);
+    if (rates && has_table && !flag_get(&stop_asked)) {
+        enum { NAME = 36 };
+        char samples[WORDS_BYTES], mib[WORDS_BYTES];
+        printf("\n%-*s%12s%12s%14s\n", NAME, "jobs", "samples/s", "MiB/s", "to the first");
+        for (size_t i = 0; i < jobs->count; i++) {
+            words_name(stdout, escape_shown(jobs->jobs[i].output.label), NAME);
+            if (!(rates[i].samples_per_s > 0)) {
+                printf("%12s%12s\n", "-", "-");
+                continue;
+            }
+            printf("%12s%12s", words_rate(rates[i].samples_per_s, samples),
+                   words_rate(rates[i].bytes_per_s / 1048576, mib));
+            if (i && rates[0].samples_per_s > 0)
+                printf("%+13.1f%%", 100 * (rates[i].samples_per_s / rates[0].samples_per_s - 1));
+            putchar('\n');
+        }
+        /* Rates of other caches, or of a job that is degraded, are no comparison. */
+        const char *before = "\n";
+        bool differ = false;
+        for (size_t i = 0; i < jobs->count; i++) {
+            differ |= rates[i].samples_per_s > 0 && rates[0].samples_per_s > 0 &&
+                      rates[i].cache != rates[0].cache;
+            if (rates[i].mark)
+                printf("%s%s is %s\n", before, escape_shown(jobs->jobs[i].output.label),
+                       rates[i].mark);
+            before = rates[i].mark ? "" : before;
+        }
+        for (size_t i = 0; i < jobs->count && differ; i++) {
+            if (!(rates[i].samples_per_s > 0))
+                continue;
+            printf("%s%s: cache %s before its runs\n", before,
+                   escape_shown(jobs->jobs[i].output.label), summary_cache_name(rates[i].cache));
+            before = "";
+        }
+        puts("\nMeasured one after the other; --paired alternates the jobs and tests the "
+             "differences.");
+    }
     free(rates);
     return status;
 }
@@ -603,7 +582,9 @@ static int run_run(const struct invocation *invocation)
         command_part_ranks(status != COMMAND_OK);
     }
     sections_release(&others);
-    release_jobs(&jobs);
+    for (size_t i = 0; i < jobs.count; i++)
+        option_release(job_options, &jobs.jobs[i]);
+    free(jobs.jobs);
     return status;
 }
 
