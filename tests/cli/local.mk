@@ -37,6 +37,7 @@ CLI_TESTS = \
 	tests/cli/plot.sh \
 	tests/cli/modules.sh tests/cli/portable.sh \
 	tests/cli/ramp.sh \
+	tests/cli/refusals.sh \
 	tests/cli/resume.sh \
 	tests/cli/run.sh \
 	tests/cli/sandbox.sh \
@@ -84,6 +85,7 @@ EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.
 	tests/cli/saved/pages-report.txt \
 	tests/cli/saved/pages-results.txt \
 	tests/cli/saved/pages-size.txt \
+	tests/cli/saved/refusals-files.txt tests/cli/saved/refusals-rest.txt tests/cli/saved/refusals-runs.txt \
 	tests/cli/saved/size.txt tests/cli/saved/size-result.txt
 
 check_PROGRAMS += tests/cli/metrics_check
