@@ -138,6 +138,9 @@ static void json_keeps_every_name_and_member(void **unused)
 
     (void)unused;
     json_object_set_new(object, "path", json_text("/sets/\xff\xfe/\x1b[2J\x7f\xc2\x9b"));
+    json_t *alone = json_text("\xff"); /* four bytes of one */
+    assert_string_equal(json_string_value(alone), "\\xff");
+    json_decref(alone);
     json_object_set_new(object, "none", json_text(NULL));
     json_object_set_new(object, "diverged", json_number(NAN));
     json_object_set_new(object, "loss", json_number(0.5));

@@ -10,10 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char it_text[] = "{\"a\": 6, \"name\": \"x\", \"list\": [3, 1, null, 2], \"far\": "
-                              "[1000000001, 1000000002, 1000000003],"
-                              " \"big\": 1e300, \"deep\": {\"b\": [1, {\"c\": \"d\"}]}, "
-                              "\"points\": [[0, 1], [1, 3], [2, 8]]}",
+static const char it_text[] =
+    "{\"a\": 6, \"name\": \"x\", \"list\": [3, 1, null, 2], \"far\": "
+    "[1000000001, 1000000002, 1000000003],"
+    " \"big\": 1e300, \"deep\": {\"b\": [1, {\"c\": \"d\"}]}, "
+    "\"points\": [[0, 1], [1, 3], [2, 8]], \"job\": {\"series\": {"
+    "\"columns\": [\"time_s\", \"x\"], \"phases\": [{\"phase\": \"index\", "
+    "\"from_s\": 0}, {\"phase\": \"epoch\", \"from_s\": 2}], "
+    "\"rows\": [[1, 10], [2, 20], [3, null], [4, 40]]}}}",
                   rows_text[] = "[{\"run\": \"one\", \"n\": 1, \"rate\": 10, \"of\": \"p\"},"
                                 " {\"run\": \"two\", \"n\": 2, \"rate\": 15, \"of\": \"p\"},"
                                 " {\"run\": \"all\", \"n\": 4, \"rate\": null, \"of\": \"q\"}]";
@@ -101,7 +105,10 @@ static void expressions_have_values(void **unused)
         {"smooth(points, 2)", "[2, 5.5]"},
         {"smooth(points, 9)", "[]"},
         {"smooth(points, big)", "[]"},
-        {"over_time(\"x\", 1)", "[]"},
+        {"over_time(\"y\", 1)", "[]"},
+        {"over_time(\"x\", 0.5)", "[[0, 10.0], [2, 20.0]]"},
+        {"over_time(\"time_s\", 1)", "[[0, 2], [1, 3], [2, 4]]"},
+        {"contains(\"abc\", \"ac\")", "false"},
     };
     struct scopes scopes;
 
