@@ -106,7 +106,7 @@ static void expressions_have_values(void **unused)
         {"smooth(points, 9)", "[]"},
         {"smooth(points, big)", "[]"},
         {"over_time(\"y\", 1)", "[]"},
-        {"over_time(\"x\", 0.5)", "[[0, 10.0], [2, 20.0]]"},
+        {"over_time(\"x\", 0.5)", "[[0, 10], [2, 20]]"},
         {"over_time(\"time_s\", 1)", "[[0, 2], [1, 3], [2, 4]]"},
         {"contains(\"abc\", \"ac\")", "false"},
     };
