@@ -5,7 +5,6 @@ libiobench_a_SOURCES += \
 	pipeline/settings/job_options.h \
 	pipeline/settings/settings.h
 libiobench_a_SOURCES += \
-	pipeline/result/compare.c \
 	pipeline/result/figure.c pipeline/result/figure.h \
 	pipeline/result/findings.c \
 	pipeline/result/findings.h \

@@ -256,28 +256,6 @@ static int open_network(struct training_run *training)
 
 /* ---- the checkpoint ---- */
 
-/* Write what a training depends on besides its data, a line "option value" each, so that a resumed
- * one can tell how it differs from one that was never interrupted. */
-static void describe_settings(struct training_run *training)
-{
-    const struct train_job *job = training->job;
-    const struct train_result *result = training->result;
-    const struct recipe *recipe = &result->recipe;
-    const struct order_settings *order = &result->job.order;
-
-    snprintf(training->settings, sizeof training->settings,
-             "backend %s\nprecision %s\nranks %u\nbatch-size %" PRIu64 "\naccumulate %u\n"
-             "epochs %" PRIu64 "\nrecipe %s\nlr %.12g\nmomentum %.12g\nweight-decay %.12g\n"
-             "label-smoothing %.12g\nwarmup-steps %" PRIu64 "\nclip-norm %.12g\n"
-             "partition %s\ndataset.identity %016" PRIx64 "\nshuffle %.200s\ndecode %.300s\n",
-             result->backend, result->precision, job->ranks->place.ranks, job->job.batch_size,
-             result->accumulate, job->job.epochs, recipe->kind == BACKEND_LARS ? "lars" : "sgd",
-             recipe->rate, recipe->momentum, recipe->weight_decay, recipe->label_smoothing,
-             recipe->warmup_steps, recipe->clip_norm, plan_partition_names[order->partition],
-             result->result.data_identity, result->result.shuffle,
-             training->learn.plugins.decoder.text);
-}
-
 /* Note each setting that is another than in a checkpoint; what that does not name is not compared.
  */
 static void note_differences(const char *before, const char *now, struct result *result)
@@ -306,6 +284,9 @@ static void note_differences(const char *before, const char *now, struct result 
 static int resume(struct training_run *training)
 {
     const struct train_job *job = training->job;
+    const struct train_result *result = training->result;
+    const struct recipe *recipe = &result->recipe;
+    const struct order_settings *order = &result->job.order;
     struct training_position position;
 
     if (!job->checkpoint)
@@ -325,7 +306,19 @@ static int resume(struct training_run *training)
     }
     if (code)
         return code;
-    describe_settings(training);
+    /* Write what a training depends on besides its data, a line "option value" each, so that a
+     * resumed one can tell how it differs from one that was never interrupted. */
+    snprintf(training->settings, sizeof training->settings,
+             "backend %s\nprecision %s\nranks %u\nbatch-size %" PRIu64 "\naccumulate %u\n"
+             "epochs %" PRIu64 "\nrecipe %s\nlr %.12g\nmomentum %.12g\nweight-decay %.12g\n"
+             "label-smoothing %.12g\nwarmup-steps %" PRIu64 "\nclip-norm %.12g\n"
+             "partition %s\ndataset.identity %016" PRIx64 "\nshuffle %.200s\ndecode %.300s\n",
+             result->backend, result->precision, job->ranks->place.ranks, job->job.batch_size,
+             result->accumulate, job->job.epochs, recipe->kind == BACKEND_LARS ? "lars" : "sgd",
+             recipe->rate, recipe->momentum, recipe->weight_decay, recipe->label_smoothing,
+             recipe->warmup_steps, recipe->clip_norm, plan_partition_names[order->partition],
+             result->result.data_identity, result->result.shuffle,
+             training->learn.plugins.decoder.text);
     /* A forgotten option must not replace days of training, nor --restart what is no checkpoint. */
     if (!job->resume && !job->restart && file_exists(training->checkpoint_path))
         return fail(EEXIST,

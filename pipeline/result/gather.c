@@ -209,17 +209,44 @@ static const struct run_report *report_at(const void *reports, size_t bytes, uin
     return (const struct run_report *)((const char *)reports + bytes * rank);
 }
 
-static void merge_run(const void *reports, size_t bytes, uint32_t ranks, struct result_run *run)
+int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
 {
+    const uint32_t count = ranks->place.ranks;
+    const size_t bytes = sizeof(struct run_report) + epochs_max * sizeof(struct result_epoch);
+
+    if (count == 1)
+        return 0;
+    struct run_report *mine = memory_zeroed(bytes);
+    void *reports = memory_array(count, bytes);
+    run->ranks = memory_array(count, sizeof *run->ranks);
+    int code = mine && reports && run->ranks ? 0 : -ENOMEM;
+    if (code == 0) {
+        mine->rank = rank_here(ranks);
+        mine->run = *run;
+        memcpy(mine->epochs, run->epochs, run->epoch_count * sizeof *run->epochs);
+        code = ranks_gather(ranks, mine, bytes, reports);
+    }
+    for (uint32_t i = 0; code == 0 && i < count; i++) {
+        const struct run_report *report = report_at(reports, bytes, i);
+        bool good = report->run.epoch_count <= epochs_max && findings_sound(&report->run.findings);
+        for (uint32_t k = 0; good && k < report->run.epoch_count; k++)
+            good = sound_epoch(&report->epochs[k]);
+        code = check_rank(ranks, &report->rank, good);
+    }
+    free(mine);
+    if (code) {
+        free(reports);
+        return code;
+    }
     run->read_latency_ns = run->batch_late_ns = (struct histogram){0};
     memset(run->epoch_latency_ns, 0, sizeof run->epoch_latency_ns);
     run->decode = (struct decode_figures){0};
     run->findings = (struct findings){0};
     run->read_errors = run->short_reads = run->memory_peak_bytes = 0;
-    for (uint32_t i = 0; i < ranks; i++) {
+    for (uint32_t i = 0; i < count; i++) {
         const struct run_report *report = report_at(reports, bytes, i);
         const struct histogram *latency = &report->run.read_latency_ns;
-        assert(run->rank_count < ranks);
+        assert(run->rank_count < count);
         struct result_rank *rank = &run->ranks[run->rank_count++];
         uint64_t longest_ns = 0;
 
@@ -249,39 +276,10 @@ static void merge_run(const void *reports, size_t bytes, uint32_t ranks, struct 
             run->epoch_count = report->run.epoch_count; /* epochs that all ranks finished */
     }
     for (uint32_t k = 0; k < run->epoch_count; k++)
-        merge_epochs(&report_at(reports, bytes, 0)->epochs[k], bytes, run->ranks, ranks,
+        merge_epochs(&report_at(reports, bytes, 0)->epochs[k], bytes, run->ranks, count,
                      &run->epochs[k]);
-}
-
-int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
-{
-    const uint32_t count = ranks->place.ranks;
-    const size_t bytes = sizeof(struct run_report) + epochs_max * sizeof(struct result_epoch);
-
-    if (count == 1)
-        return 0;
-    struct run_report *mine = memory_zeroed(bytes);
-    void *reports = memory_array(count, bytes);
-    run->ranks = memory_array(count, sizeof *run->ranks);
-    int code = mine && reports && run->ranks ? 0 : -ENOMEM;
-    if (code == 0) {
-        mine->rank = rank_here(ranks);
-        mine->run = *run;
-        memcpy(mine->epochs, run->epochs, run->epoch_count * sizeof *run->epochs);
-        code = ranks_gather(ranks, mine, bytes, reports);
-    }
-    for (uint32_t i = 0; code == 0 && i < count; i++) {
-        const struct run_report *report = report_at(reports, bytes, i);
-        bool good = report->run.epoch_count <= epochs_max && findings_sound(&report->run.findings);
-        for (uint32_t k = 0; good && k < report->run.epoch_count; k++)
-            good = sound_epoch(&report->epochs[k]);
-        code = check_rank(ranks, &report->rank, good);
-    }
-    if (code == 0)
-        merge_run(reports, bytes, count, run);
     free(reports);
-    free(mine);
-    return code;
+    return 0;
 }
 
 int gather_guard(struct ranks *ranks, struct guard_counts *counts)
