@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-libiobench_a_SOURCES += ranks/clock.c ranks/compare.c ranks/heart.c ranks/memory.c ranks/none.c ranks/plugins.h \
+libiobench_a_SOURCES += ranks/memory.c ranks/none.c ranks/plugins.h \
 	ranks/ranks.c ranks/ranks.h ranks/registry.c ranks/words.h
 
 if HAVE_MPI

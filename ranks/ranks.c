@@ -218,12 +218,14 @@ const char *ranks_library(char *text)
 
 /* ---- waiting ---- */
 
-bool ranks_may_share(const struct ranks *ranks)
+static bool may_share(const struct ranks *ranks)
 {
     return ranks->place.ranks > 1 && ranks->ops->is_shared && ranks->ops->is_shared(ranks->state);
 }
 
-void ranks_send_word(struct ranks *ranks, uint64_t word)
+/* Call a word to those that hear from this rank: rank 0 hears from every rank, and every rank from
+ * rank 0. Also for the heart's thread, if may_share(). */
+static void send_word(struct ranks *ranks, uint64_t word)
 {
     const uint32_t end = ranks->place.rank == 0 ? ranks->place.ranks : 1;
 
@@ -258,7 +260,7 @@ static void give_sign(struct ranks *ranks)
     if (ranks->silence_ns == 0 || now_ns < ranks->sign_ns + RANKS_SIGN_NS)
         return;
     ranks->sign_ns = now_ns;
-    ranks_send_word(ranks, word_of(0, WORD_LIVES));
+    send_word(ranks, word_of(0, WORD_LIVES));
 }
 
 /* On rank 0: all others have reached this collective. What they send to it may still be on its way,
@@ -353,7 +355,7 @@ static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns
                                   now_ns > ranks->call_off_ns + patience_most_ns)) {
         ranks->missed_ns = now_ns;
         if (ranks->place.rank == 0) /* the others do not hear of that rank */
-            ranks_send_word(ranks, word_of(ranks->meetings, WORD_MISSES));
+            send_word(ranks, word_of(ranks->meetings, WORD_MISSES));
     }
     if (ranks->missed_ns == 0 ||
         now_ns < ranks->missed_ns + (ranks->is_culprit ? 0 : patience_others_ns))
@@ -436,6 +438,21 @@ int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *al
     if (code == 0)
         code = wait_done(ranks);
     ranks->gathers += code == 0;
+    return code;
+}
+
+int ranks_compare(struct ranks *ranks, uint64_t number, uint32_t *other)
+{
+    uint64_t *all = memory_array(ranks->place.ranks, sizeof *all);
+    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+
+    *other = 0;
+    if (code == 0)
+        code = ranks_gather(ranks, &number, sizeof number, all);
+    for (uint32_t i = ranks->place.ranks - 1; code == 0 && i > 0; i--)
+        if (all[i] != all[0])
+            *other = i;
+    free(all);
     return code;
 }
 
@@ -672,4 +689,136 @@ int ranks_do(struct ranks *ranks, const char *what, int (*act)(void *context), v
         ranks_pause(since_ns);
     }
     return code ? code : thread_join(&thread);
+}
+
+/* ---- the heart ---- */
+
+/* A thread that sends heartbeats while the main thread computes, as in one step of minutes, which
+ * calls nobody. It vouches for that thread alone, by its CPU time: one that blocks, on a dead disk
+ * say, spends none, and sends heartbeats only if it wakes to send them itself. */
+struct ranks_heart {
+    struct ranks *ranks;
+    struct thread thread;
+    pthread_t vouched; /* the main thread */
+    pthread_mutex_t lock;
+    pthread_cond_t stops;
+    bool is_stopped;
+    uint32_t users; /* jobs that take turns */
+};
+
+static int beat(void *argument)
+{
+    struct ranks_heart *heart = argument;
+    uint64_t before_ns = clock_cpu_of_ns(heart->vouched);
+
+    for (;;) {
+        const uint64_t until_ns = clock_now_ns() + RANKS_SIGN_NS;
+        bool more = true;
+        pthread_mutex_lock(&heart->lock);
+        while (!heart->is_stopped && more)
+            more = thread_condition_wait(&heart->stops, &heart->lock, until_ns);
+        more = !heart->is_stopped;
+        pthread_mutex_unlock(&heart->lock);
+        if (!more)
+            return 0;
+        const uint64_t cpu_ns = clock_cpu_of_ns(heart->vouched);
+        if (cpu_ns > before_ns)
+            send_word(heart->ranks, word_of(0, WORD_LIVES));
+        before_ns = cpu_ns;
+    }
+}
+
+int ranks_heart_start(struct ranks *ranks)
+{
+    if (!may_share(ranks))
+        return 0;
+    if (ranks->heart) {
+        ranks->heart->users++;
+        return 0;
+    }
+    struct ranks_heart *heart = memory_zeroed(sizeof *heart);
+    if (!heart)
+        return -ENOMEM;
+    heart->users = 1;
+    heart->ranks = ranks;
+    heart->vouched = pthread_self();
+    pthread_mutex_init(&heart->lock, NULL);
+    thread_condition_init(&heart->stops);
+    ranks->heart = heart;
+    return thread_start(&heart->thread, "heart", beat, heart);
+}
+
+void ranks_heart_stop(struct ranks *ranks)
+{
+    struct ranks_heart *heart = ranks->heart;
+
+    if (!heart || --heart->users)
+        return;
+    pthread_mutex_lock(&heart->lock);
+    heart->is_stopped = true;
+    pthread_cond_signal(&heart->stops);
+    pthread_mutex_unlock(&heart->lock);
+    thread_join(&heart->thread);
+    pthread_cond_destroy(&heart->stops);
+    pthread_mutex_destroy(&heart->lock);
+    free(heart);
+    ranks->heart = NULL;
+}
+
+/* ---- clocks ---- */
+
+/* Offsets between nodes: each node's lowest rank queries rank 0's clock, one node at a time, as in
+ * NTP (RFC 5905, section 8). */
+enum { QUESTIONS = 40 };
+
+static int answer(struct ranks *ranks, uint32_t rank)
+{
+    int code = 0;
+
+    for (int i = 0; i < QUESTIONS && code == 0; i++) {
+        uint64_t time_ns;
+        code = ranks_receive(ranks, rank, &time_ns, sizeof time_ns);
+        time_ns = clock_now_ns();
+        if (code == 0)
+            code = ranks_send(ranks, rank, &time_ns, sizeof time_ns);
+    }
+    return code;
+}
+
+static int measure_offset(struct ranks *ranks, struct ranks_clock *clock)
+{
+    uint64_t least_ns = UINT64_MAX;
+    int code = 0;
+
+    for (int i = 0; i < QUESTIONS && code == 0; i++) {
+        const uint64_t start_ns = clock_now_ns();
+        uint64_t time_ns = start_ns;
+        code = ranks_send(ranks, 0, &time_ns, sizeof time_ns);
+        if (code == 0)
+            code = ranks_receive(ranks, 0, &time_ns, sizeof time_ns);
+        const uint64_t end_ns = clock_now_ns();
+        if (code || end_ns - start_ns >= least_ns)
+            continue;
+        least_ns = end_ns - start_ns;
+        *clock = (struct ranks_clock){.at_ns = start_ns + least_ns / 2,
+                                      .ahead_ns = (int64_t)(start_ns + least_ns / 2 - time_ns),
+                                      .uncertainty_ns = (least_ns + 1) / 2};
+    }
+    return code;
+}
+
+int ranks_compare_clocks(struct ranks *ranks, struct ranks_clock *clock)
+{
+    int code = 0;
+
+    *clock = (struct ranks_clock){.at_ns = clock_now_ns()};
+    for (uint32_t i = 1; i < ranks->place.ranks && code == 0; i++) {
+        if (!ranks->peers[i].leads)
+            continue;
+        if (ranks->place.rank == 0)
+            code = answer(ranks, i);
+        else if (ranks->place.rank == i)
+            code = measure_offset(ranks, clock);
+    }
+    return ranks_meet(ranks, code, NULL);
 }

@@ -18,9 +18,4 @@ static inline uint64_t word_of(uint64_t number, enum word_kind kind)
     return number * WORD_KINDS + kind;
 }
 
-/* Call a word to those that hear from this rank: rank 0 hears from every rank, and every rank from
- * rank 0. Also for the heart's thread, if ranks_may_share(). */
-void ranks_send_word(struct ranks *ranks, uint64_t word);
-bool ranks_may_share(const struct ranks *ranks);
-
 #endif
