@@ -411,3 +411,18 @@ int file_open_stream(const char *path)
         fcntl(fd, F_SETFL, O_APPEND); /* writes block until read */
     return fd;
 }
+
+bool file_in_path(const char *program)
+{
+    const char *list = getenv("PATH");
+    bool found = false;
+
+    while (!found && list && *list) {
+        const int length = (int)strcspn(list, ":");
+        char *path = file_format_path("%.*s/%s", length, list, program);
+        found = path && access(path, X_OK) == 0;
+        free(path);
+        list += length + (list[length] == ':');
+    }
+    return found;
+}

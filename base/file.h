@@ -97,4 +97,7 @@ bool file_is_stream(const char *path);
  * negative errno with a reason. */
 int file_open_stream(const char *path);
 
+/* Return whether a folder of $PATH has this program. */
+bool file_in_path(const char *program);
+
 #endif

@@ -407,27 +407,19 @@ static void look_counters(const struct port_view *view, struct doctor_finding *f
 
 /* ---- permission ---- */
 
-/* The device file that user space opens: "uverbs0"; "" if there is none. */
-static void find_verbs(const struct port_view *view, char *name, size_t bytes)
+static void look_verbs(const struct port_view *view, struct doctor_finding *finding)
 {
-    char path[512], text[TEXT_BYTES];
+    char name[64] = "", path[512], text[TEXT_BYTES];
     struct folder_names names;
 
-    name[0] = '\0';
+    /* The device file that user space opens: "uverbs0". */
     snprintf(path, sizeof path, "%.400s/class/infiniband_verbs", view->roots->sys);
     folder_names_of(&names, path);
     for (size_t i = 0; i < names.count && !name[0]; i++)
         if (file_peek(text, sizeof text, "%s/%s/ibdev", path, names.list[i]) &&
             strcmp(text, view->port->device) == 0)
-            snprintf(name, bytes, "%s", names.list[i]);
+            snprintf(name, sizeof name, "%s", names.list[i]);
     folder_names_release(&names);
-}
-
-static void look_verbs(const struct port_view *view, struct doctor_finding *finding)
-{
-    char name[64], path[128];
-
-    find_verbs(view, name, sizeof name);
     if (!name[0]) {
         say(finding, NO, "modprobe ib_uverbs (package rdma-core)", "no device for programs");
         return;
@@ -525,52 +517,45 @@ static bool redirects(const unsigned char *config)
     return false;
 }
 
-struct bridges {
-    unsigned count, hidden, redirecting;
-    char first[64]; /* of those that redirect */
-};
-
-static void look_bridge(const struct fabric *fabric, const char *name, struct bridges *bridges)
-{
-    char path[512], class[TEXT_BYTES];
-    unsigned char config[CONFIG_BYTES];
-
-    if (!file_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", fabric->roots->sys, name) ||
-        strncmp(class, "0x0604", 6) != 0)
-        return;
-    snprintf(path, sizeof path, "%.300s/bus/pci/devices/%.40s/config", fabric->roots->sys, name);
-    const int fd = file_open_quietly(path, O_RDONLY);
-    const ssize_t bytes = fd < 0 ? 0 : pread(fd, config, sizeof config, 0);
-    if (fd >= 0)
-        close(fd);
-    bridges->count++;
-    if (bytes <= 64)
-        bridges->hidden++;
-    else if (bytes == CONFIG_BYTES && redirects(config) && bridges->redirecting++ == 0)
-        snprintf(bridges->first, sizeof bridges->first, "%s", name);
-}
-
 static void look_acs(const struct fabric *fabric)
 {
     struct doctor_finding finding = {0};
-    struct bridges bridges = {0};
+    unsigned count = 0, hidden = 0, redirecting = 0;
+    char first[64] = ""; /* of those that redirect */
     struct folder_names names;
 
     list_below(fabric, "bus/pci/devices", &names);
-    for (size_t i = 0; i < names.count; i++)
-        look_bridge(fabric, names.list[i], &bridges);
+    for (size_t i = 0; i < names.count; i++) {
+        char path[512], class[TEXT_BYTES];
+        unsigned char config[CONFIG_BYTES];
+        if (!file_peek(class, sizeof class, "%s/bus/pci/devices/%s/class", fabric->roots->sys,
+                       names.list[i]) ||
+            strncmp(class, "0x0604", 6) != 0)
+            continue; /* no bridge */
+        snprintf(path, sizeof path, "%.300s/bus/pci/devices/%.40s/config", fabric->roots->sys,
+                 names.list[i]);
+        const int fd = file_open_quietly(path, O_RDONLY);
+        const ssize_t bytes = fd < 0 ? 0 : pread(fd, config, sizeof config, 0);
+        if (fd >= 0)
+            close(fd);
+        count++;
+        if (bytes <= 64)
+            hidden++;
+        else if (bytes == CONFIG_BYTES && redirects(config) && redirecting++ == 0)
+            snprintf(first, sizeof first, "%s", names.list[i]);
+    }
     folder_names_release(&names);
-    if (bridges.redirecting) {
-        say(&finding, WARN, NULL, "%u of %u PCIe bridges redirect, the first is %s",
-            bridges.redirecting, bridges.count, bridges.first);
+    if (redirecting) {
+        say(&finding, WARN, NULL, "%u of %u PCIe bridges redirect, the first is %s", redirecting,
+            count, first);
         advise(&finding,
                "data between GPU and adapter takes the way through the root: disable ACS in the "
                "firmware, or setpci -s %s ECAP_ACS+6.w=0; not where virtual machines rely on it",
-               bridges.first);
-    } else if (bridges.hidden) {
+               first);
+    } else if (hidden) {
         say(&finding, WARN, "run 'iobench doctor' as root", "unknown: this user cannot read it");
     } else {
-        say(&finding, OK, NULL, "no redirection at %u PCIe bridges", bridges.count);
+        say(&finding, OK, NULL, "no redirection at %u PCIe bridges", count);
     }
     add_finding(fabric->report, "ACS", &finding);
 }
@@ -762,15 +747,6 @@ static const char *name_library(char *text)
     if (parts)
         *parts = '\0';
     return text;
-}
-
-static const struct launcher *find_launcher(void)
-{
-    const struct launcher *launcher = launchers;
-
-    while (launcher->variable && !getenv(launcher->variable))
-        launcher++;
-    return launcher;
 }
 
 /* What a rank knows of itself. */
@@ -967,34 +943,6 @@ struct doctor_check {
 enum { SMALL_FILES = 4096, SUDO_WAIT_NS = 2000000000 };
 static const uint64_t PROBE_WAIT_NS = 10000000000;
 static const uint64_t PINNED_LEAST = 256 << 20, MEMORY_LEAST = 1ull << 30;
-
-/* Return the first line of a small file; "" if unreadable. */
-static const char *line_of(const char *path, char *line, size_t bytes)
-{
-    FILE *file = file_stream_kernel(path);
-
-    line[0] = '\0';
-    if (file && !fgets(line, (int)bytes, file))
-        line[0] = '\0';
-    if (file)
-        fclose(file);
-    line[strcspn(line, "\n")] = '\0';
-    return line;
-}
-
-static bool in_path(const char *program)
-{
-    char *folders = getenv("PATH") ? strdup(getenv("PATH")) : NULL, *cursor = folders, *folder;
-    bool found = false;
-
-    while (!found && cursor && (folder = strsep(&cursor, ":"))) {
-        char path[1024];
-        snprintf(path, sizeof path, "%s/%s", folder, program);
-        found = access(path, X_OK) == 0;
-    }
-    free(folders);
-    return found;
-}
 
 static size_t count_matches(const char *pattern)
 {
@@ -1208,7 +1156,7 @@ static void look_io_counters(const char *path, struct doctor_finding *finding)
     char line[64];
 
     (void)path;
-    if (line_of("/proc/self/io", line, sizeof line)[0])
+    if (file_peek(line, sizeof line, "/proc/self/io") && *line)
         return say(finding, OK, NULL, "/proc/self/io is readable");
     say(finding, WARN,
         "storage bytes are then taken from the block devices, including all other traffic",
@@ -1260,7 +1208,7 @@ static void look_gpu_storage(const char *path, struct doctor_finding *finding)
 static void look_mpi(const char *path, struct doctor_finding *finding)
 {
     (void)path;
-    if (in_path("mpirun"))
+    if (file_in_path("mpirun"))
         return say(finding, OK, NULL, "mpirun found");
     say(finding, NO, "not required on one node; start ranks by hand with --ranks N --rank I",
         "no mpirun");
@@ -1637,13 +1585,15 @@ static int look_launch(const struct invocation *invocation, bool speaks,
 {
     struct ranks ranks;
     struct job_view view = {.ranks = &ranks,
-                            .launcher = find_launcher(),
+                            .launcher = launchers,
                             .interface = getenv("PMIX_NAMESPACE") ? ", PMIx"
                                          : getenv("PMI_RANK")     ? ", PMI"
                                                                   : "",
                             .report = report};
     const char *says;
 
+    while (view.launcher->variable && !getenv(view.launcher->variable))
+        view.launcher++;
     report->section = "Launch";
     if (!report->all && speaks)
         puts(report->section);

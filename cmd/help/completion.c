@@ -32,12 +32,6 @@ static void completion_each(const struct command *command,
         visit(row, command);
 }
 
-/* A flag that --no-NAME turns off. */
-static bool completion_is_on(const struct option_spec *row)
-{
-    return row->type == OPTION_FLAG && row->fallback && strcmp(row->fallback, "yes") == 0;
-}
-
 /* Return the known values of an option, each followed by a blank: choices or plug-ins. "": any
  * value. */
 static const char *completion_values(const struct option_spec *row, char *text, size_t text_bytes)
@@ -62,7 +56,7 @@ static const char *completion_values(const struct option_spec *row, char *text, 
 static void print_words(const struct option_spec *row, const struct command *command)
 {
     (void)command;
-    printf(" --%s%s%s", completion_is_on(row) ? "no-" : "", row->name,
+    printf(" --%s%s%s", help_is_on(row) ? "no-" : "", row->name,
            row->type == OPTION_FLAG || row->implied ? "" : "=");
     if (row->implied)
         printf(" --%s=", row->name);
@@ -141,7 +135,7 @@ static void print_fish_row(const struct option_spec *row, const struct command *
     char values[1024];
 
     printf("complete -c iobench -n '__iobench_is %s' -l %s%s", command->name,
-           completion_is_on(row) ? "no-" : "", row->name);
+           help_is_on(row) ? "no-" : "", row->name);
     if (row->letter)
         printf(" -s %c", row->letter);
     if (*completion_values(row, values, sizeof values))
@@ -207,7 +201,7 @@ static void print_zsh_row(const struct option_spec *row, const struct command *c
 
     (void)command;
     if (row->type == OPTION_FLAG) {
-        print_name(row, completion_is_on(row) ? "--no-" : "--", "");
+        print_name(row, help_is_on(row) ? "--no-" : "--", "");
         putchar('\'');
         return;
     }

@@ -48,13 +48,12 @@ static void print_line(FILE *stream, const char *before, const char *text, const
 static void print_man_row(FILE *stream, const struct option_spec *row, const char *dashes)
 {
     bool flag = row->type == OPTION_FLAG;
-    bool on = flag && row->fallback && strcmp(row->fallback, "yes") == 0;
 
     fputs(".TP\n", stream);
     if (*dashes && row->letter)
         fprintf(stream, "\\fB\\-%c\\fR, ", row->letter);
     print_line(stream, "\\fB", dashes, "");
-    if (on && *dashes)
+    if (help_is_on(row) && *dashes)
         fputs("[no\\-]", stream);
     print_line(stream, "", row->name, "\\fR");
     if (!flag) {
@@ -186,6 +185,11 @@ const struct option_spec common_options[] = {
     {0},
 };
 
+bool help_is_on(const struct option_spec *row)
+{
+    return row->type == OPTION_FLAG && row->fallback && strcmp(row->fallback, "yes") == 0;
+}
+
 const char *help_metavar(const struct option_spec *row)
 {
     static const char *const by_type[] = {
@@ -199,13 +203,12 @@ const char *help_metavar(const struct option_spec *row)
 /* "-f, --format=NAME" of a row. Returns text. */
 static const char *option_column(const struct option_spec *row, char *text, size_t text_bytes)
 {
-    bool on = row->type == OPTION_FLAG && row->fallback && strcmp(row->fallback, "yes") == 0;
     char letter[8] = "    ";
 
     if (row->letter)
         snprintf(letter, sizeof letter, "-%c, ", row->letter);
     if (row->type == OPTION_FLAG)
-        snprintf(text, text_bytes, "%s--%s%s", letter, on ? "[no-]" : "", row->name);
+        snprintf(text, text_bytes, "%s--%s%s", letter, help_is_on(row) ? "[no-]" : "", row->name);
     else
         snprintf(text, text_bytes, "%s--%s%s=%s%s", letter, row->name, row->implied ? "[" : "",
                  help_metavar(row), row->implied ? "]" : "");

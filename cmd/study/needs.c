@@ -20,21 +20,6 @@
 
 /* ---- the machine ---- */
 
-static bool is_in_path(const char *program)
-{
-    const char *list = getenv("PATH");
-    bool found = false;
-
-    while (!found && list && *list) {
-        const int length = (int)strcspn(list, ":");
-        char *path = file_format_path("%.*s/%s", length, list, program);
-        found = path && access(path, X_OK) == 0;
-        free(path);
-        list += length + (list[length] == ':');
-    }
-    return found;
-}
-
 static bool has_gpu(void)
 {
     const struct plugin *cuda = plugin_find(backend_registry, "cuda");
@@ -61,7 +46,7 @@ const char *study_lacks(const char *needs, const struct study_options *options)
         lack = "for machines without a GPU";
     else if (needs && strstr(needs, "launch") && !study_has_nodes(options))
         lack = "needs nodes: --launch, or --emulate-nodes as root";
-    else if (needs && strstr(needs, "mpi") && !launched && !is_in_path("mpirun"))
+    else if (needs && strstr(needs, "mpi") && !launched && !file_in_path("mpirun"))
         lack = "needs mpirun";
     else if (needs && strstr(needs, "fashion") && !file_exists(STUDY_FASHION))
         lack = "needs the package dataset-fashion-mnist";
