@@ -43,24 +43,6 @@ struct rank_seat {
     cpu_set_t cpus;
 };
 
-/* A launcher may bind each rank to its own CPUs, or several ranks to the same CPUs. */
-static uint32_t share_of(const struct rank_seat *mine, const struct rank_seat *all, uint32_t ranks)
-{
-    double share = 0;
-
-    for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-        unsigned users = 0;
-        if (!CPU_ISSET(cpu, &mine->cpus))
-            continue;
-        for (uint32_t i = 0; i < ranks; i++)
-            users += all[i].node == mine->node && CPU_ISSET(cpu, &all[i].cpus);
-        share += 1.0 / users;
-    }
-    if (share > mine->cpu_count) /* limited by a control group */
-        share = mine->cpu_count;
-    return share < 1 ? 1 : (uint32_t)share;
-}
-
 /* Host and CPUs of a rank: CPUs may be shared, hosts are identified by name. */
 static int sit_down(struct ranks *ranks)
 {
@@ -80,8 +62,21 @@ static int sit_down(struct ranks *ranks)
     if (code) /* more CPUs than the set can hold: treated as not shared */
         CPU_ZERO(&mine.cpus);
     int gathered = ranks_gather(ranks, &mine, sizeof mine, all);
-    if (code == 0 && gathered == 0)
-        ranks->place.cpus = share_of(&mine, all, ranks->place.ranks);
+    if (code == 0 && gathered == 0) {
+        /* A launcher may bind each rank to its own CPUs, or several ranks to the same CPUs. */
+        double share = 0;
+        for (size_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+            unsigned users = 0;
+            if (!CPU_ISSET(cpu, &mine.cpus))
+                continue;
+            for (uint32_t i = 0; i < ranks->place.ranks; i++)
+                users += all[i].node == mine.node && CPU_ISSET(cpu, &all[i].cpus);
+            share += 1.0 / users;
+        }
+        if (share > mine.cpu_count) /* limited by a control group */
+            share = mine.cpu_count;
+        ranks->place.cpus = share < 1 ? 1 : (uint32_t)share;
+    }
     uint32_t leaders = 0;
     for (uint32_t i = 0; gathered == 0 && i < ranks->place.ranks; i++) {
         memcpy(ranks->peers[i].host, all[i].host, sizeof all[i].host - 1);
@@ -231,25 +226,6 @@ static void send_word(struct ranks *ranks, uint64_t word)
 
     for (uint32_t i = ranks->place.rank == 0; i < end; i++)
         ranks->ops->call(ranks->state, i, word);
-}
-
-static void listen(struct ranks *ranks)
-{
-    uint32_t from;
-    uint64_t word;
-    bool heard = true;
-
-    while (ranks->ops->hear(ranks->state, &from, &word, &heard) == 0 && heard) {
-        const uint64_t number = word / WORD_KINDS, kind = word % WORD_KINDS;
-        ranks->peers[from].heard_ns = clock_now_ns();
-        if (kind == WORD_ARRIVES)
-            ranks->peers[from].gathers = number + 1;
-        else if (kind == WORD_CALL_OFF && number == ranks->meetings &&
-                 ranks->call_off_ns == 0) /* older ones have ended */
-            ranks->call_off_ns = clock_now_ns();
-        else if (kind == WORD_MISSES && number == ranks->meetings && ranks->missed_ns == 0)
-            ranks->missed_ns = clock_now_ns();
-    }
 }
 
 /* A rank that works for long is slow, not unresponsive. */
@@ -617,7 +593,20 @@ void ranks_call_off(struct ranks *ranks)
 
 bool ranks_called_off(struct ranks *ranks)
 {
-    listen(ranks);
+    uint32_t from;
+    uint64_t word;
+    bool heard = true;
+    while (ranks->ops->hear(ranks->state, &from, &word, &heard) == 0 && heard) {
+        const uint64_t number = word / WORD_KINDS, kind = word % WORD_KINDS;
+        ranks->peers[from].heard_ns = clock_now_ns();
+        if (kind == WORD_ARRIVES)
+            ranks->peers[from].gathers = number + 1;
+        else if (kind == WORD_CALL_OFF && number == ranks->meetings &&
+                 ranks->call_off_ns == 0) /* older ones have ended */
+            ranks->call_off_ns = clock_now_ns();
+        else if (kind == WORD_MISSES && number == ranks->meetings && ranks->missed_ns == 0)
+            ranks->missed_ns = clock_now_ns();
+    }
     give_sign(ranks);
     return ranks->call_off_ns != 0;
 }

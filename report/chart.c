@@ -85,15 +85,6 @@ static double plus(double sum, double value)
     return isnan(value) ? sum : isnan(sum) ? value : sum + value;
 }
 
-static double sum_of(const struct timeline *timeline, uint64_t row, const struct columns *columns)
-{
-    double sum = NAN;
-
-    for (uint32_t i = 0; i < columns->count; i++)
-        sum = plus(sum, timeline_value(timeline, row, columns->at[i]));
-    return sum;
-}
-
 static double *bins_of(const struct sheet *sheet, uint32_t source, enum chart_line line)
 {
     return sheet->values + ((size_t)source * LINES + line) * sheet->chart->bins;
@@ -126,7 +117,9 @@ static void fill_bins(const struct sheet *sheet, uint32_t source, enum chart_lin
         bins[i] = NAN;
     for (uint64_t row = 0; row < timeline->row_count && columns.count; row++) {
         const double to_s = sheet->late_s[source] + timeline_time_s(timeline, row);
-        const double value = sum_of(timeline, row, &columns);
+        double value = NAN;
+        for (uint32_t i = 0; i < columns.count; i++)
+            value = plus(value, timeline_value(timeline, row, columns.at[i]));
         while (bin < count && from_s < to_s) {
             const double end_s = fmin(to_s, (bin + 1) * step_s);
             if (end_s > from_s && isfinite(value)) {

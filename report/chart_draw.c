@@ -48,33 +48,6 @@ static bool is_drawn(const struct chart *chart, const struct timeline_phase *pha
 
 /* ---- SVG ---- */
 
-/* Shade the phases other than reading, and mark the start of each epoch. is_named: in the legend.
- */
-static void draw_phases(struct svg_panel *panel, const struct chart *chart, bool is_named)
-{
-    const struct timeline *timeline = chart->phases;
-    double epoch_s = -INFINITY;
-    unsigned named = 0;
-
-    for (uint32_t i = 0; timeline && i < timeline->phase_count; i++) {
-        const struct timeline_phase *phase = &timeline->phases[i];
-        const double from_s = chart->phases_late_s + phase->from_s;
-        const int shade = shade_of(phase->name);
-        char text[48];
-        if (!is_drawn(chart, phase, &epoch_s))
-            continue;
-        if (shade < SHADES) {
-            const bool is_new = is_named && !(named & 1u << shade);
-            svg_band(panel, from_s, chart->phases_late_s + phase->to_s, shades[shade].color,
-                     is_new ? shades[shade].meaning : NULL);
-            named |= 1u << shade;
-            continue;
-        }
-        snprintf(text, sizeof text, "epoch %llu", (unsigned long long)phase->number + 1);
-        svg_mark(panel, from_s, text);
-    }
-}
-
 void chart_draw(struct svg *svg, const char *title, const struct chart *chart)
 {
     svg_begin(svg, title, WIDTH, PANEL, 1);
@@ -83,7 +56,30 @@ void chart_draw(struct svg *svg, const char *title, const struct chart *chart)
         struct svg_panel *panel = svg_panel(svg, source->title);
         svg_x(panel, "seconds", SVG_LINEAR, 0, chart->bins * chart->step_s);
         svg_y(panel, source->unit, SVG_LINEAR, 0, source->is_share ? 100 : NAN);
-        draw_phases(panel, chart, i == 0);
+        /* Shade the phases other than reading, and mark the start of each epoch. is_named: in the
+         * legend.
+         */
+        const bool is_named = i == 0;
+        const struct timeline *timeline = chart->phases;
+        double epoch_s = -INFINITY;
+        unsigned named = 0;
+        for (uint32_t k = 0; timeline && k < timeline->phase_count; k++) {
+            const struct timeline_phase *phase = &timeline->phases[k];
+            const double from_s = chart->phases_late_s + phase->from_s;
+            const int shade = shade_of(phase->name);
+            char text[48];
+            if (!is_drawn(chart, phase, &epoch_s))
+                continue;
+            if (shade < SHADES) {
+                const bool is_new = is_named && !(named & 1u << shade);
+                svg_band(panel, from_s, chart->phases_late_s + phase->to_s, shades[shade].color,
+                         is_new ? shades[shade].meaning : NULL);
+                named |= 1u << shade;
+                continue;
+            }
+            snprintf(text, sizeof text, "epoch %llu", (unsigned long long)phase->number + 1);
+            svg_mark(panel, from_s, text);
+        }
         for (uint32_t k = 0; k < source->curve_count; k++) {
             const struct chart_curve *from = &source->curves[k];
             struct svg_curve *curve = svg_curve(panel, from->name, from->color, from->width,

@@ -179,32 +179,6 @@ void pictures_scaling(struct svg *svg, const json_t *rows)
 
 /* ---- latency ---- */
 
-/* Draw the points of one result: share of the reads, latency in ms. */
-static void draw_points(struct svg_curve *curve, const json_t *latency)
-{
-    static const struct {
-        const char *key;
-        double share;
-    } points[] = {{"p50_s", 0.5}, {"p90_s", 0.9}, {"p99_s", 0.99}, {"p99_9_s", 0.999}};
-    const json_t *quantiles = json_object_get(latency, "quantiles");
-    size_t drawn = 0;
-
-    for (size_t i = 0; i < json_array_size(quantiles); i++) {
-        const json_t *pair = json_array_get(quantiles, i);
-        const double share = json_number_value(json_array_get(pair, 0));
-        const double value_s = json_number_value(json_array_get(pair, 1));
-        if (share >= 0 && share < 1 && value_s > 0 && isfinite(value_s)) {
-            svg_point(curve, 1 / (1 - share), value_s * 1e3);
-            drawn++;
-        }
-    }
-    for (size_t i = 0; drawn == 0 && i < sizeof points / sizeof points[0]; i++) {
-        const double value_s = load_number(latency, points[i].key);
-        if (value_s > 0 && isfinite(value_s))
-            svg_point(curve, 1 / (1 - points[i].share), value_s * 1e3);
-    }
-}
-
 /* The curves of a result: of all reads, or if it has later epochs or evaluations one for each. */
 enum { LATENCY_LATER = 2, LATENCY_EVALUATION, LATENCY_KINDS };
 static const struct {
@@ -248,11 +222,31 @@ bool pictures_latency(struct svg *svg, const struct picture_result *results, siz
                     svg_tick(panel, pow(10, (double)k), ticks[k]);
             }
             snprintf(name, sizeof name, "%s%s", results[i].name, latency_kinds[kind].name);
-            draw_points(svg_curve(panel, name, svg_color(used), 1.5,
-                                  SVG_POINTS | (kind == LATENCY_EVALUATION ? SVG_DOTTED
-                                                : kind == LATENCY_LATER    ? SVG_DASHED
-                                                                           : 0)),
-                        latency);
+            struct svg_curve *curve =
+                svg_curve(panel, name, svg_color(used), 1.5,
+                          SVG_POINTS | (kind == LATENCY_EVALUATION ? SVG_DOTTED
+                                        : kind == LATENCY_LATER    ? SVG_DASHED
+                                                                   : 0));
+            static const struct {
+                const char *key;
+                double share;
+            } points[] = {{"p50_s", 0.5}, {"p90_s", 0.9}, {"p99_s", 0.99}, {"p99_9_s", 0.999}};
+            const json_t *quantiles = json_object_get(latency, "quantiles");
+            size_t drawn = 0;
+            for (size_t k = 0; k < json_array_size(quantiles); k++) {
+                const json_t *pair = json_array_get(quantiles, k);
+                const double share = json_number_value(json_array_get(pair, 0));
+                const double value_s = json_number_value(json_array_get(pair, 1));
+                if (share >= 0 && share < 1 && value_s > 0 && isfinite(value_s)) {
+                    svg_point(curve, 1 / (1 - share), value_s * 1e3);
+                    drawn++;
+                }
+            }
+            for (size_t k = 0; drawn == 0 && k < sizeof points / sizeof points[0]; k++) {
+                const double value_s = load_number(latency, points[k].key);
+                if (value_s > 0 && isfinite(value_s))
+                    svg_point(curve, 1 / (1 - points[k].share), value_s * 1e3);
+            }
             is_drawn = true;
         }
         used += is_drawn;

@@ -89,30 +89,6 @@ static double total_of(const struct series *series, const struct monitor_figure 
     return sum;
 }
 
-/* The newest known levels in the interval: their sum or mean. */
-static double level_of(const struct series *series, const struct monitor_figure *figure,
-                       uint64_t from_ns, uint64_t to_ns)
-{
-    double sum = 0;
-    unsigned count = 0;
-
-    for (uint32_t i = 0; i < series->metric_count; i++) {
-        if (!is_wanted(&series->metrics[i], figure, figure->quantity))
-            continue;
-        for (uint64_t row = series->row_count; row-- > 0;) {
-            const uint64_t time_ns = series_time_ns(series, row);
-            if (time_ns <= from_ns)
-                break;
-            if (time_ns > to_ns || series_value(series, row, i) == PROBE_MISSING)
-                continue;
-            sum += series_rate(series, row, i);
-            count++;
-            break;
-        }
-    }
-    return count == 0 ? NAN : figure->how == MONITOR_MEAN ? sum / count : sum;
-}
-
 double monitor_figure(const struct series *series, const struct monitor_figure *figure,
                       uint64_t from_ns, uint64_t to_ns)
 {
@@ -131,8 +107,26 @@ double monitor_figure(const struct series *series, const struct monitor_figure *
     if (figure->how == MONITOR_RATE || figure->how == MONITOR_EACH)
         value = divisor > 0 ? total_of(series, figure, figure->quantity, from_ns, to_ns) / divisor
                             : NAN;
-    else
-        value = level_of(series, figure, from_ns, to_ns);
+    else {
+        /* The newest known levels in the interval: their sum or mean. */
+        double sum = 0;
+        unsigned count = 0;
+        for (uint32_t i = 0; i < series->metric_count; i++) {
+            if (!is_wanted(&series->metrics[i], figure, figure->quantity))
+                continue;
+            for (uint64_t row = series->row_count; row-- > 0;) {
+                const uint64_t time_ns = series_time_ns(series, row);
+                if (time_ns <= from_ns)
+                    break;
+                if (time_ns > to_ns || series_value(series, row, i) == PROBE_MISSING)
+                    continue;
+                sum += series_rate(series, row, i);
+                count++;
+                break;
+            }
+        }
+        value = count == 0 ? NAN : figure->how == MONITOR_MEAN ? sum / count : sum;
+    }
     if (figure->of_a_cpu) { /* parts of the probe cpu, without "all" */
         unsigned cpus = 0;
         for (uint32_t i = 0; i < series->metric_count; i++)

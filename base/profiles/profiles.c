@@ -45,17 +45,6 @@ static int load_file(const char *path, struct ini *ini)
     return code ? code : check(ini);
 }
 
-static int fail_unknown(const char *family, const char *name)
-{
-    struct nearest nearest = nearest_start(name);
-
-    for (const struct profile_shipped *row = profile_shipped; row->family; row++)
-        if (strcmp(row->family, family) == 0)
-            nearest_offer(&nearest, row->name);
-    return fail(ENOENT, "unknown %s '%s' (known: %s; or name a file, NAME.ini)%s", family, name,
-                nearest.known, nearest_hint(&nearest));
-}
-
 static bool is_file_name(const char *name)
 {
     const size_t length = strlen(name);
@@ -81,7 +70,12 @@ int profiles_load(const char *family, const char *name, const char *folder, stru
     for (const struct profile_shipped *row = profile_shipped; row->family; row++)
         if (strcmp(row->family, family) == 0 && strcasecmp(row->name, name) == 0)
             return profiles_parse(name, row->text, ini);
-    return fail_unknown(family, name);
+    struct nearest nearest = nearest_start(name);
+    for (const struct profile_shipped *row = profile_shipped; row->family; row++)
+        if (strcmp(row->family, family) == 0)
+            nearest_offer(&nearest, row->name);
+    return fail(ENOENT, "unknown %s '%s' (known: %s; or name a file, NAME.ini)%s", family, name,
+                nearest.known, nearest_hint(&nearest));
 }
 
 const struct ini_section *profiles_section(const struct ini *ini, const char *name)

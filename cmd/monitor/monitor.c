@@ -109,15 +109,6 @@ static uint32_t count_columns(const struct watch *watch)
     return count;
 }
 
-static int find_figure(const char *key)
-{
-    int i = 0;
-
-    while (i < MONITOR_FIGURES && strcmp(monitor_figures[i].key, key) != 0)
-        i++;
-    return i;
-}
-
 /* ---- a line ---- */
 
 /* Intervals end at rows, not at clock readings: a row being written now has an earlier time stamp
@@ -387,7 +378,10 @@ static int run_monitor(const struct invocation *invocation)
             const char *comma = "iobench monitor: left out, too wide: ";
             for (size_t i = 0; i < sizeof least / sizeof least[0] && count_columns(&watch) > room;
                  i++) {
-                const int figure = find_figure(least[i]);
+                int figure = 0;
+                while (figure < MONITOR_FIGURES &&
+                       strcmp(monitor_figures[figure].key, least[i]) != 0)
+                    figure++;
                 if (!watch.columns[figure])
                     continue;
                 watch.columns[figure] = false;

@@ -329,24 +329,6 @@ static int write_document(const struct gathered_job *joined, const char *path)
 
 /* ---- the table ---- */
 
-static int check_overlap(struct gathered_job *joined)
-{
-    const struct gathered_run *late = joined->members, *early = joined->members;
-
-    for (size_t i = 1; i < joined->count; i++) {
-        if (joined->members[i].start_s > late->start_s)
-            late = &joined->members[i];
-        if (joined->members[i].end_s < early->end_s)
-            early = &joined->members[i];
-    }
-    joined->overlap = (early->end_s - late->start_s) / (joined->end_s - joined->start_s);
-    return joined->overlap > 0 ? 0
-                               : fail(EINVAL,
-                                      "%s: began %.3f s after the end of %s: they did not "
-                                      "run at the same time (iobench run --start-at)",
-                                      late->path, late->start_s - early->end_s, early->path);
-}
-
 static int join_runs(struct gathered_job *joined)
 {
     int code = 0;
@@ -369,7 +351,21 @@ static int join_runs(struct gathered_job *joined)
     }
     if (code == 0)
         code = check_ranks(joined);
-    return code ? code : check_overlap(joined);
+    if (code)
+        return code;
+    const struct gathered_run *late = joined->members, *early = joined->members;
+    for (size_t i = 1; i < joined->count; i++) {
+        if (joined->members[i].start_s > late->start_s)
+            late = &joined->members[i];
+        if (joined->members[i].end_s < early->end_s)
+            early = &joined->members[i];
+    }
+    joined->overlap = (early->end_s - late->start_s) / (joined->end_s - joined->start_s);
+    return joined->overlap > 0 ? 0
+                               : fail(EINVAL,
+                                      "%s: began %.3f s after the end of %s: they did not "
+                                      "run at the same time (iobench run --start-at)",
+                                      late->path, late->start_s - early->end_s, early->path);
 }
 
 static int gather_run(const struct invocation *invocation)

@@ -365,40 +365,6 @@ static int chart_runs(struct report_page *page, const struct chart_source *sourc
     return code;
 }
 
-/* Leave out series that cannot be charted: the figures above do not depend on them. */
-static int chart_series(struct report_page *page)
-{
-    const struct report_data *data = &page->data;
-    struct timeline *timelines[CHARTS_MOST];
-    struct chart_source sources[CHARTS_MOST];
-    uint32_t count = 0, curves = 0;
-    int code = 0;
-
-    for (size_t i = 0; i < data->count && count < CHARTS_MOST; i++) {
-        const json_t *series = json_object_get(data->results[i].job, "series");
-        timelines[count] =
-            json_is_object(series) ? report_timeline_load(data->results[i].name, series) : NULL;
-        if (!timelines[count])
-            continue;
-        curves += 8 + 4 * timelines[count]->node_count;
-        sources[count] = (struct chart_source){data->results[i].name, timelines[count]};
-        count++;
-    }
-    const uint32_t room = VALUES_MOST / (curves + 1);
-    const uint32_t bins = room > BINS_MOST ? BINS_MOST : room < BINS_LEAST ? BINS_LEAST : room;
-    if (count > 1)
-        code = chart_runs(page, sources, count, bins);
-    for (uint32_t i = 0; i < count && (code == 0 || code == -ENODATA); i++)
-        code = chart_job(page, sources[i].name, timelines[i], bins);
-    for (uint32_t i = 0; i < count; i++)
-        timeline_destroy(timelines[i]);
-    if (code == -ENODATA)
-        code = 0;
-    if (code == 0)
-        fail_clear();
-    return code;
-}
-
 /* ---- shuffles ---- */
 
 static void fill_panel(const json_t *row, struct plot_panel *panel)
@@ -503,8 +469,36 @@ static int fill_page(struct report_page *page)
         code = text_stream_open(&page->streams[i]);
     if (code == 0 && !page->island)
         code = -ENOMEM;
-    if (code == 0)
-        code = chart_series(page);
+    if (code == 0) {
+        /* Leave out series that cannot be charted: the figures above do not depend on them. */
+        const struct report_data *data = &page->data;
+        struct timeline *timelines[CHARTS_MOST];
+        struct chart_source sources[CHARTS_MOST];
+        uint32_t count = 0, curves = 0;
+        code = 0;
+        for (size_t i = 0; i < data->count && count < CHARTS_MOST; i++) {
+            const json_t *series = json_object_get(data->results[i].job, "series");
+            timelines[count] =
+                json_is_object(series) ? report_timeline_load(data->results[i].name, series) : NULL;
+            if (!timelines[count])
+                continue;
+            curves += 8 + 4 * timelines[count]->node_count;
+            sources[count] = (struct chart_source){data->results[i].name, timelines[count]};
+            count++;
+        }
+        const uint32_t room = VALUES_MOST / (curves + 1);
+        const uint32_t bins = room > BINS_MOST ? BINS_MOST : room < BINS_LEAST ? BINS_LEAST : room;
+        if (count > 1)
+            code = chart_runs(page, sources, count, bins);
+        for (uint32_t i = 0; i < count && (code == 0 || code == -ENODATA); i++)
+            code = chart_job(page, sources[i].name, timelines[i], bins);
+        for (uint32_t i = 0; i < count; i++)
+            timeline_destroy(timelines[i]);
+        if (code == -ENODATA)
+            code = 0;
+        if (code == 0)
+            fail_clear();
+    }
     if (code == 0 && json_array_size(json_object_get(page->island, "scaling"))) {
         pictures_scaling(&svg, json_object_get(page->island, "scaling"));
         code = add_picture(page, HTML_SCALING, "Speed-up and efficiency over ranks",

@@ -46,23 +46,6 @@ static int carry_out_rounds(struct beside *beside, uint64_t rounds)
 
 /* ---- results ---- */
 
-static int write_json(const char *path, json_t *documents, json_t *figures)
-{
-    json_t *members = json_pack("{s:O}", "beside", figures);
-    json_t *document = members ? report_json_document(documents, members) : NULL;
-    char *text = document ? report_json_text(document, REPORT_DIGITS) : NULL;
-    int code = text ? 0 : -ENOMEM;
-
-    if (text && strcmp(path, "-") == 0)
-        puts(text);
-    else if (text)
-        code = report_write_file(path, text, strlen(text));
-    free(text);
-    json_decref(document);
-    json_decref(members);
-    return code;
-}
-
 /* Two paths may lead to one set; a set that is not local is known by its path alone, a synthetic
  * one by its format. */
 static bool reads_same(const struct job *jobs)
@@ -94,8 +77,19 @@ static int show_beside(const struct beside *beside, const struct job *jobs)
         code = -ENOMEM;
     if (code == 0 && has_text)
         beside_text(stdout, figures);
-    if (code == 0 && path)
-        code = write_json(path, documents, figures);
+    if (code == 0 && path) {
+        json_t *members = json_pack("{s:O}", "beside", figures);
+        json_t *document = members ? report_json_document(documents, members) : NULL;
+        char *text = document ? report_json_text(document, REPORT_DIGITS) : NULL;
+        code = text ? 0 : -ENOMEM;
+        if (text && strcmp(path, "-") == 0)
+            puts(text);
+        else if (text)
+            code = report_write_file(path, text, strlen(text));
+        free(text);
+        json_decref(document);
+        json_decref(members);
+    }
     json_decref(figures);
     json_decref(documents);
     return code;

@@ -128,30 +128,6 @@ static void expect(struct parser *parser, const char *symbol)
 
 static struct evaluate_node *parse_any(struct parser *parser);
 
-/* Parse what follows a quote: literals and {EXPRESSION} up to the closing one. */
-static struct evaluate_node *parse_text(struct parser *parser)
-{
-    struct evaluate_node *text = make_node(parser, TEXT, NULL, 0), **next = &text->first;
-
-    while (*parser->at && *parser->at != '"') {
-        const size_t length = strcspn(parser->at, "\"{");
-        if (length) {
-            *next = make_node(parser, LITERAL, parser->at, length);
-            parser->at += length;
-        } else {
-            parser->at++;
-            *next = parse_any(parser);
-            expect(parser, "}");
-        }
-        next = &(*next)->next;
-    }
-    if (*parser->at)
-        parser->at++;
-    else
-        refuse(parser, "a quote");
-    return text;
-}
-
 /* Parse expressions up to `end`, as children of the node. */
 static struct evaluate_node *parse_list(struct parser *parser, struct evaluate_node *node,
                                         const char *end)
@@ -173,8 +149,27 @@ static struct evaluate_node *parse_primary(struct parser *parser)
     struct evaluate_node *node;
     char *end;
 
-    if (takes(parser, "\""))
-        return parse_text(parser);
+    if (takes(parser, "\"")) {
+        /* Parse what follows a quote: literals and {EXPRESSION} up to the closing one. */
+        struct evaluate_node *text = make_node(parser, TEXT, NULL, 0), **next = &text->first;
+        while (*parser->at && *parser->at != '"') {
+            const size_t length = strcspn(parser->at, "\"{");
+            if (length) {
+                *next = make_node(parser, LITERAL, parser->at, length);
+                parser->at += length;
+            } else {
+                parser->at++;
+                *next = parse_any(parser);
+                expect(parser, "}");
+            }
+            next = &(*next)->next;
+        }
+        if (*parser->at)
+            parser->at++;
+        else
+            refuse(parser, "a quote");
+        return text;
+    }
     if (takes(parser, "["))
         return parse_list(parser, make_node(parser, LIST, NULL, 0), "]");
     if (takes(parser, "(")) {
@@ -198,36 +193,31 @@ static struct evaluate_node *parse_primary(struct parser *parser)
     return node;
 }
 
-static struct evaluate_node *parse_postfix(struct parser *parser)
-{
-    struct evaluate_node *node = parse_primary(parser), *key;
-
-    for (;;) {
-        if (takes(parser, ".")) {
-            const size_t length = name_length(parser->at);
-            key = make_node(parser, LITERAL, parser->at, length);
-            parser->at += length;
-            node = make_pair(parser, MEMBER, NULL, 0, node, key);
-            if (length == 0)
-                refuse(parser, "a name");
-        } else if (takes(parser, "[")) {
-            key = parse_any(parser);
-            node = make_pair(parser, takes(parser, ":") ? TAIL : MEMBER, NULL, 0, node, key);
-            expect(parser, "]");
-        } else {
-            return node;
-        }
-    }
-}
-
 static struct evaluate_node *parse_binary(struct parser *parser, unsigned level)
 {
     /* By precedence, the weakest first; in a row longer ones before those they begin with. */
     static const char *const operations[][7] = {
         {"or"}, {"and"}, {"==", "!=", "<=", ">=", "<", ">"}, {"+", "-"}, {"*", "/"}};
 
-    if (level == sizeof operations / sizeof *operations)
-        return parse_postfix(parser);
+    if (level == sizeof operations / sizeof *operations) {
+        struct evaluate_node *node = parse_primary(parser), *key;
+        for (;;) {
+            if (takes(parser, ".")) {
+                const size_t length = name_length(parser->at);
+                key = make_node(parser, LITERAL, parser->at, length);
+                parser->at += length;
+                node = make_pair(parser, MEMBER, NULL, 0, node, key);
+                if (length == 0)
+                    refuse(parser, "a name");
+            } else if (takes(parser, "[")) {
+                key = parse_any(parser);
+                node = make_pair(parser, takes(parser, ":") ? TAIL : MEMBER, NULL, 0, node, key);
+                expect(parser, "]");
+            } else {
+                return node;
+            }
+        }
+    }
     struct evaluate_node *node = parse_binary(parser, level + 1);
     for (size_t i = 0; operations[level][i];) {
         const char *operation = operations[level][i++];

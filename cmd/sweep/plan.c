@@ -36,22 +36,6 @@ static bool is_argument(const char *text)
     return key && text[key] == '=';
 }
 
-/* Return the length of a list's first value in bytes. */
-static size_t value_bytes(const char *text)
-{
-    bool has_arguments = false;
-    size_t i = 0;
-
-    for (; text[i]; i++) {
-        if (text[i] == '\\' && text[i + 1] == ',')
-            i++;
-        else if (text[i] == ',' && !(has_arguments && is_argument(text + i + 1)))
-            break;
-        has_arguments = has_arguments || text[i] == ':';
-    }
-    return i;
-}
-
 /* ---- ranges ---- */
 
 static bool is_duration(const struct option_spec *row)
@@ -193,7 +177,15 @@ static int add_values(struct sweep_axis *axis, const struct plugin *const *membe
     int code = 0;
 
     for (;;) {
-        const size_t bytes = value_bytes(text);
+        bool has_arguments = false;
+        size_t bytes = 0;
+        for (; text[bytes]; bytes++) {
+            if (text[bytes] == '\\' && text[bytes + 1] == ',')
+                bytes++;
+            else if (text[bytes] == ',' && !(has_arguments && is_argument(text + bytes + 1)))
+                break;
+            has_arguments = has_arguments || text[bytes] == ':';
+        }
         /* Copy a value, dropping the backslashes before commas. */
         char *value = strndup(text, bytes), *to = value;
         for (const char *from = value; from && *from; from++)

@@ -35,26 +35,6 @@ static int wider(int width, const char *text)
     return length > width ? length : width;
 }
 
-static struct sweep_columns columns_of(const struct sweep *sweep)
-{
-    const struct sweep_plan *plan = &sweep->plan;
-    struct sweep_columns columns = {.limit = 5, .cache = 5};
-
-    for (size_t i = 0; i < plan->axis_count; i++) {
-        const struct sweep_axis *axis = &plan->axes[i];
-        for (size_t k = 0; axis->count > 1 && k < axis->count; k++)
-            columns.axes[i] = wider(wider(columns.axes[i], axis->name), axis->values[k]);
-    }
-    for (size_t i = 0; i < (size_t)plan->cells * sweep->table.rounds; i++) {
-        const struct sweep_figures *figures = &sweep->table.figures[i];
-        columns.limit = wider(columns.limit, figures->limit);
-        columns.cache = wider(columns.cache, figures->cache);
-        columns.has_rates |= figures->samples_per_s > 0;
-        columns.has_randomness |= figures->randomness > 0;
-    }
-    return columns;
-}
-
 static const char *interval_text(const struct stats_summary *stats, char *text)
 {
     char low[WORDS_BYTES], high[WORDS_BYTES];
@@ -68,7 +48,20 @@ static const char *interval_text(const struct stats_summary *stats, char *text)
 
 void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, uint32_t count)
 {
-    const struct sweep_columns columns = columns_of(sweep);
+    const struct sweep_plan *plan = &sweep->plan;
+    struct sweep_columns columns = {.limit = 5, .cache = 5};
+    for (size_t i = 0; i < plan->axis_count; i++) {
+        const struct sweep_axis *axis = &plan->axes[i];
+        for (size_t k = 0; axis->count > 1 && k < axis->count; k++)
+            columns.axes[i] = wider(wider(columns.axes[i], axis->name), axis->values[k]);
+    }
+    for (size_t i = 0; i < (size_t)plan->cells * sweep->table.rounds; i++) {
+        const struct sweep_figures *figures = &sweep->table.figures[i];
+        columns.limit = wider(columns.limit, figures->limit);
+        columns.cache = wider(columns.cache, figures->cache);
+        columns.has_rates |= figures->samples_per_s > 0;
+        columns.has_randomness |= figures->randomness > 0;
+    }
 
     for (size_t i = 0; i < sweep->plan.axis_count; i++)
         if (columns.axes[i])

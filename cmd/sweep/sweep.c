@@ -605,25 +605,6 @@ static int measure_all(struct sweep *sweep)
 
 /* ---- the command ---- */
 
-/* outcome: 0, 1 if the budget ran out, or -EINTR. Returns enum command_exit. */
-static int finish(const struct sweep *sweep, int outcome)
-{
-    const struct sweep_settings *settings = sweep->settings;
-    const char *left_out = outcome == 1        ? "they would not end within --budget"
-                           : outcome == -EINTR ? "interrupted; the same command goes on"
-                                               : NULL;
-    const bool on_stdout = (settings->json && strcmp(settings->json, "-") == 0) ||
-                           (settings->csv && strcmp(settings->csv, "-") == 0);
-    int status = outcome == -EINTR ? COMMAND_FAILED : COMMAND_OK;
-
-    for (size_t i = 0; i < (size_t)sweep->plan.cells * sweep->table.rounds; i++)
-        if (sweep->table.figures[i].is_measured && !sweep->table.figures[i].is_valid)
-            status = COMMAND_FAILED;
-    if (!on_stdout)
-        sweep_print(stdout, sweep, left_out);
-    return sweep_write_files(sweep, left_out) ? command_failed(sweep->invocation) : status;
-}
-
 static int run_sweep(const struct invocation *invocation)
 {
     struct sweep *sweep = &swept;
@@ -640,8 +621,22 @@ static int run_sweep(const struct invocation *invocation)
         if (code == 0)
             code = measure_all(sweep);
         status = code < 0 ? command_failed(invocation) : COMMAND_OK;
-        if (is_open && (code >= 0 || code == -EINTR))
-            status = finish(sweep, code);
+        if (is_open && (code >= 0 || code == -EINTR)) {
+            const struct sweep_settings *settings = sweep->settings;
+            const char *left_out = code == 1        ? "they would not end within --budget"
+                                   : code == -EINTR ? "interrupted; the same command goes on"
+                                                    : NULL;
+            const bool on_stdout = (settings->json && strcmp(settings->json, "-") == 0) ||
+                                   (settings->csv && strcmp(settings->csv, "-") == 0);
+            status = code == -EINTR ? COMMAND_FAILED : COMMAND_OK;
+            for (size_t i = 0; i < (size_t)sweep->plan.cells * sweep->table.rounds; i++)
+                if (sweep->table.figures[i].is_measured && !sweep->table.figures[i].is_valid)
+                    status = COMMAND_FAILED;
+            if (!on_stdout)
+                sweep_print(stdout, sweep, left_out);
+            status =
+                sweep_write_files(sweep, left_out) ? command_failed(sweep->invocation) : status;
+        }
         sweep_folder_close(sweep);
     }
     free(sweep->table.figures);
