@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 UNIT_TESTS += tests/unit/test_escape
+UNIT_TESTS += tests/unit/test_landlock
 UNIT_TESTS += tests/unit/test_queue
 UNIT_TESTS += tests/unit/test_numa
 UNIT_TESTS += tests/unit/test_names
