@@ -140,27 +140,6 @@ static void print_rates(const struct text_page *page, const char *name,
     fputc('\n', page->stream);
 }
 
-static void print_figures(const struct text_page *page)
-{
-    const struct summary *summary = page->summary;
-    bool two_sorts = summary->later.samples_per_s.count > 0;
-
-    fprintf(page->stream, "\n  %-13s%12s%24s%10s%10s%s\n", "", "samples/s",
-            summary->samples_per_s.coverage >= 0.95 ? "95% interval"
-            : summary->samples_per_s.count > 1      ? "lowest .. highest"
-                                                    : "",
-            "MiB/s", "MB/s", summary->trains ? "       AU" : "");
-    print_rates(page, two_sorts ? "Whole run" : "Median", &summary->samples_per_s,
-                &summary->bytes_per_s, &summary->au_percent);
-    if (two_sorts) {
-        print_rates(page, "First epoch", &summary->first.samples_per_s, &summary->first.bytes_per_s,
-                    &summary->first.au_percent);
-        print_rates(page, "Later epochs", &summary->later.samples_per_s,
-                    &summary->later.bytes_per_s, &summary->later.au_percent);
-    }
-    fputc('\n', page->stream);
-}
-
 /* The sustained rate, without the start. */
 static void print_steady(const struct text_page *page)
 {
@@ -214,25 +193,6 @@ static void print_feeds(const struct text_page *page)
                     : "",
                 text, summary->decodes ? "" : ", if something else decodes", source,
                 page->result->job->order.ranks > page->result->ranks ? ", only this rank" : "");
-}
-
-static void print_waits(const struct text_page *page)
-{
-    const struct summary *summary = page->summary;
-    const struct summary_shares *shares = &summary->shares;
-
-    fprintf(page->stream, "  %-*sloader    on storage %3.0f%%   on memory  %3.0f%%\n", INDENT - 2,
-            "Stalls", shares->loader_storage, shares->loader_memory);
-    fprintf(page->stream, "%*sdecoders  on records %3.0f%%   on a batch %3.0f%%   busy %3.0f%%\n",
-            INDENT, "", shares->decode_input, shares->decode_slot, shares->decode_busy);
-    if (shares->decode_hints > 0)
-        fprintf(page->stream, "%*s          on entry points %.0f%%\n", INDENT, "",
-                shares->decode_hints);
-    if (summary->trains)
-        fprintf(page->stream, "%*strainer   on a batch %3.0f%%   busy       %3.0f%%\n", INDENT, "",
-                shares->trainer_input, shares->trainer_compute);
-    else
-        fprintf(page->stream, "%*strainer   takes batches as they come\n", INDENT, "");
 }
 
 /* Print a step of the average rank, and the memory of this process. */
@@ -374,24 +334,6 @@ static void print_epoch(const struct text_page *page, const struct result_run *r
             summary_limit_name(epoch->limit));
 }
 
-/* One digest if all epochs agree, else one per epoch. */
-static void print_digest(const struct text_page *page)
-{
-    const struct result *result = page->result;
-    const struct result_epoch *first = &result->runs[0].epochs[0];
-    bool agree = true;
-    uint32_t epochs = 0;
-
-    for (uint32_t i = 0; i < result->run_count; i++)
-        for (uint32_t k = 0; k < result->runs[i].epoch_count; k++, epochs++)
-            agree = agree && !result->runs[i].epochs[k].digests_differ &&
-                    result->runs[i].epochs[k].digest_sum == first->digest_sum &&
-                    result->runs[i].epochs[k].digest_xor == first->digest_xor;
-    print_entry(page, "Digest", "%016" PRIx64 "%016" PRIx64 " (%s)", first->digest_sum,
-                first->digest_xor,
-                agree ? epochs == 1 ? "one epoch" : "all epochs agree" : "epochs DIFFER");
-}
-
 static void print_footnotes(const struct text_page *page)
 {
     const struct summary *summary = page->summary;
@@ -493,13 +435,42 @@ static void print_page(const struct text_page *page)
     print_data(page);
     print_settings(page);
     if (summary->runs) {
-        if (stream)
-            print_figures(page);
+        if (stream) {
+            bool two_sorts = summary->later.samples_per_s.count > 0;
+            fprintf(page->stream, "\n  %-13s%12s%24s%10s%10s%s\n", "", "samples/s",
+                    summary->samples_per_s.coverage >= 0.95 ? "95% interval"
+                    : summary->samples_per_s.count > 1      ? "lowest .. highest"
+                                                            : "",
+                    "MiB/s", "MB/s", summary->trains ? "       AU" : "");
+            print_rates(page, two_sorts ? "Whole run" : "Median", &summary->samples_per_s,
+                        &summary->bytes_per_s, &summary->au_percent);
+            if (two_sorts) {
+                print_rates(page, "First epoch", &summary->first.samples_per_s,
+                            &summary->first.bytes_per_s, &summary->first.au_percent);
+                print_rates(page, "Later epochs", &summary->later.samples_per_s,
+                            &summary->later.bytes_per_s, &summary->later.au_percent);
+            }
+            fputc('\n', page->stream);
+        }
         print_steady(page);
         print_feeds(page);
         print_entry(page, "Limit", "%s", summary->limit_sentence);
-        if (stream)
-            print_waits(page);
+        if (stream) {
+            const struct summary_shares *shares = &summary->shares;
+            fprintf(page->stream, "  %-*sloader    on storage %3.0f%%   on memory  %3.0f%%\n",
+                    INDENT - 2, "Stalls", shares->loader_storage, shares->loader_memory);
+            fprintf(page->stream,
+                    "%*sdecoders  on records %3.0f%%   on a batch %3.0f%%   busy %3.0f%%\n", INDENT,
+                    "", shares->decode_input, shares->decode_slot, shares->decode_busy);
+            if (shares->decode_hints > 0)
+                fprintf(page->stream, "%*s          on entry points %.0f%%\n", INDENT, "",
+                        shares->decode_hints);
+            if (summary->trains)
+                fprintf(page->stream, "%*strainer   on a batch %3.0f%%   busy       %3.0f%%\n",
+                        INDENT, "", shares->trainer_input, shares->trainer_compute);
+            else
+                fprintf(page->stream, "%*strainer   takes batches as they come\n", INDENT, "");
+        }
         if (summary->trains) {
             if (summary->mlperf_au_percent.count)
                 snprintf(text, sizeof text, ", %.1f%% as MLPerf Storage counts",
@@ -570,8 +541,20 @@ static void print_page(const struct text_page *page)
                     "can do here",
                     text);
         }
-        if (stream && result->job->decode.digest)
-            print_digest(page);
+        if (stream && result->job->decode.digest) {
+            /* One digest if all epochs agree, else one per epoch. */
+            const struct result_epoch *first = &result->runs[0].epochs[0];
+            bool agree = true;
+            uint32_t epochs = 0;
+            for (uint32_t i = 0; i < result->run_count; i++)
+                for (uint32_t k = 0; k < result->runs[i].epoch_count; k++, epochs++)
+                    agree = agree && !result->runs[i].epochs[k].digests_differ &&
+                            result->runs[i].epochs[k].digest_sum == first->digest_sum &&
+                            result->runs[i].epochs[k].digest_xor == first->digest_xor;
+            print_entry(page, "Digest", "%016" PRIx64 "%016" PRIx64 " (%s)", first->digest_sum,
+                        first->digest_xor,
+                        agree ? epochs == 1 ? "one epoch" : "all epochs agree" : "epochs DIFFER");
+        }
     }
     if (stream && result->run_count && result->runs[0].epoch_count) {
         enum { ROWS_MOST = 50 }; /* plus the last one of each run */
