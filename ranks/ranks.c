@@ -51,6 +51,7 @@ static int sit_down(struct ranks *ranks)
                              .cpu_count = thread_cpu_count()};
     struct rank_seat *all = memory_array(ranks->place.ranks, sizeof *all);
 
+    assert(ranks->place.rank < ranks->place.ranks);
     ranks->peers = memory_array(ranks->place.ranks, sizeof *ranks->peers);
     if (!all || !ranks->peers) {
         free(all);
@@ -741,7 +742,10 @@ void ranks_heart_stop(struct ranks *ranks)
 {
     struct ranks_heart *heart = ranks->heart;
 
-    if (!heart || --heart->users)
+    if (!heart)
+        return;
+    assert(heart->users > 0);
+    if (--heart->users)
         return;
     pthread_mutex_lock(&heart->lock);
     heart->is_stopped = true;

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -82,6 +83,7 @@ struct text text_of_string(const char *string)
 
 bool text_until(struct text *text, char mark, struct text *part)
 {
+    assert(text->at <= text->end);
     if (text->at == text->end)
         return false;
     const char *found = memchr(text->at, mark, (size_t)(text->end - text->at));

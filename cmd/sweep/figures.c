@@ -14,6 +14,7 @@ const char *const sweep_part_names[SWEEP_PARTS] = {"wait",     "upload", "comput
 
 const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t cell, uint32_t round)
 {
+    assert(cell < table->plan->cells && round < table->rounds);
     return &table->figures[(size_t)round * table->plan->cells + cell];
 }
 

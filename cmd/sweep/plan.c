@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -275,6 +276,7 @@ static uint32_t stride_of(const struct sweep_plan *plan, size_t axis)
 
 size_t sweep_digit(const struct sweep_plan *plan, uint32_t cell, size_t axis)
 {
+    assert(axis < plan->axis_count && plan->axes[axis].count > 0);
     return cell / stride_of(plan, axis) % plan->axes[axis].count;
 }
 
@@ -287,6 +289,7 @@ uint32_t sweep_neighbour(const struct sweep_plan *plan, uint32_t cell, size_t ax
 {
     const uint32_t stride = stride_of(plan, axis);
 
+    assert(digit < plan->axes[axis].count);
     return cell - (uint32_t)sweep_digit(plan, cell, axis) * stride + (uint32_t)digit * stride;
 }
 
@@ -383,6 +386,7 @@ void sweep_order(const struct sweep_plan *plan, uint64_t seed, uint32_t round, b
 {
     static struct drawn_cell drawn[SWEEP_CELLS_MAX];
 
+    assert(plan->cells <= SWEEP_CELLS_MAX);
     random_order(seed, round, order, plan->cells);
     if (!telling_first)
         return;
