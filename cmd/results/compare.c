@@ -72,28 +72,22 @@ static const json_t *jobs_of(const json_t *document)
     return json_object_get(document, "jobs");
 }
 
-/* Return the counterpart of job in jobs: the only one, else the one with the same label. */
-static const json_t *find_partner(const json_t *job, size_t jobs_of_a, const json_t *jobs)
-{
-    if (jobs_of_a == 1 && json_array_size(jobs) == 1)
-        return json_array_get(jobs, 0);
-    for (size_t i = 0; i < json_array_size(jobs); i++)
-        if (strcmp(label_of(json_array_get(jobs, i)), label_of(job)) == 0)
-            return json_array_get(jobs, i);
-    return NULL;
-}
-
 static bool is_separator(const char *operand)
 {
     return strcmp(operand, ":") == 0;
 }
 
-/* Choose the counterpart of the first document's job in each document. Returns false if one has
- * none. */
+/* Choose the counterpart of the first document's job in each document: the only job of both, else
+ * the one with the same label. Returns false if one has none. */
 static bool choose_counterpart(struct group *group, const json_t *job, size_t jobs_of_a)
 {
     for (size_t i = 0; i < group->count; i++) {
-        group->chosen[i] = find_partner(job, jobs_of_a, jobs_of(group->documents[i]));
+        const json_t *jobs = jobs_of(group->documents[i]);
+        const bool are_single = jobs_of_a == 1 && json_array_size(jobs) == 1;
+        group->chosen[i] = are_single ? json_array_get(jobs, 0) : NULL;
+        for (size_t k = 0; k < json_array_size(jobs) && !group->chosen[i]; k++)
+            if (strcmp(label_of(json_array_get(jobs, k)), label_of(job)) == 0)
+                group->chosen[i] = json_array_get(jobs, k);
         if (!group->chosen[i])
             return false;
     }
@@ -138,25 +132,6 @@ static json_t *differences_of(const json_t *a, const json_t *b)
         }
     }
     return list;
-}
-
-static void print_differences(const json_t *a, const json_t *b)
-{
-    json_t *list = differences_of(a, b);
-    const json_t *difference;
-    size_t i;
-
-    json_array_foreach(list, i, difference)
-    {
-        const json_t *other = json_object_get(difference, "b");
-        char *left = json_dumps(json_object_get(difference, "a"), JSON_ENCODE_ANY);
-        char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
-        words_printf(stdout, "", 2, "%s: %s -> %s", escape_shown(load_text(difference, "name")),
-                     left ? left : "?", right ? right : "?");
-        free(left);
-        free(right);
-    }
-    json_decref(list);
 }
 
 static const char *invalid_reason(const json_t *job)
@@ -235,12 +210,24 @@ static void tell_comparison(struct report *report, const struct group *a, const 
     } else {
         compare_text(stdout, name, comparison, settings->alpha);
         /* List the jobs to compare: the first job of each group. */
-        const json_t *one = a->chosen[0], *other = b->chosen[0];
+        json_t *list = differences_of(a->chosen[0], b->chosen[0]);
+        const json_t *difference;
         for (size_t i = 0; i < a->count; i++)
             print_validity("A", a->chosen[i]);
         for (size_t i = 0; i < b->count; i++)
             print_validity("B", b->chosen[i]);
-        print_differences(one, other);
+        size_t index;
+        json_array_foreach(list, index, difference)
+        {
+            const json_t *other = json_object_get(difference, "b");
+            char *left = json_dumps(json_object_get(difference, "a"), JSON_ENCODE_ANY);
+            char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
+            words_printf(stdout, "", 2, "%s: %s -> %s", escape_shown(load_text(difference, "name")),
+                         left ? left : "?", right ? right : "?");
+            free(left);
+            free(right);
+        }
+        json_decref(list);
     }
     if (!comparison->a.valid || !comparison->b.valid || comparison->a.degraded ||
         comparison->b.degraded || is_slower(comparison, settings))

@@ -180,17 +180,6 @@ static int draw(const struct plot_settings *settings, const struct page *page, c
     return code;
 }
 
-static int make_plot(const struct invocation *invocation, struct page *page, const char *path)
-{
-    int code = load_all(invocation, page);
-
-    if (code == 0)
-        code = draw(invocation->settings, page, path);
-    for (uint32_t i = 0; i < page->files; i++)
-        timeline_destroy(page->timelines[i]);
-    return code;
-}
-
 static int run_plot(const struct invocation *invocation)
 {
     const struct plot_settings *settings = invocation->settings;
@@ -206,7 +195,12 @@ static int run_plot(const struct invocation *invocation)
     } else if (svg_check_path(path)) {
         status = command_misused(invocation);
     } else {
-        status = make_plot(invocation, page, path) ? command_failed(invocation) : COMMAND_OK;
+        int code = load_all(invocation, page);
+        if (code == 0)
+            code = draw(settings, page, path);
+        for (uint32_t i = 0; i < page->files; i++)
+            timeline_destroy(page->timelines[i]);
+        status = code ? command_failed(invocation) : COMMAND_OK;
     }
     free(page);
     free(path);

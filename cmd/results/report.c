@@ -559,21 +559,6 @@ static int write_page(const struct report_page *page, const char *title, const c
     return code;
 }
 
-static int make_report(const struct invocation *invocation, struct report_page *page,
-                       const char *path)
-{
-    const struct report_settings *settings = invocation->settings;
-    int code = 0;
-
-    for (int i = 0; i < invocation->count && code == 0; i++)
-        code = data_load(&page->data, invocation->operands[i]);
-    if (code == 0)
-        code = fill_page(page);
-    if (code == 0)
-        code = write_page(page, settings->title, path);
-    return code;
-}
-
 static int run_report(const struct invocation *invocation)
 {
     const struct report_settings *settings = invocation->settings;
@@ -591,7 +576,14 @@ static int run_report(const struct invocation *invocation)
         fail(EINVAL, "%s: unknown suffix: expected .html; a browser prints the page as PDF", path);
         status = command_misused(invocation);
     } else {
-        status = make_report(invocation, page, path) ? command_failed(invocation) : COMMAND_OK;
+        int code = 0;
+        for (int i = 0; i < invocation->count && code == 0; i++)
+            code = data_load(&page->data, invocation->operands[i]);
+        if (code == 0)
+            code = fill_page(page);
+        if (code == 0)
+            code = write_page(page, settings->title, path);
+        status = code ? command_failed(invocation) : COMMAND_OK;
         json_decref(page->data.documents);
         json_decref(page->data.shuffles);
         json_decref(page->data.others);

@@ -21,17 +21,6 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* Return whether a run whose figures may mislead is among those drawn. */
-static bool draws_doubtful(const json_t *figures)
-{
-    const json_t *doubt;
-    size_t i;
-
-    json_array_foreach(json_object_get(figures, "doubts"), i,
-                       doubt) if (load_true(doubt, "in_figures")) return true;
-    return false;
-}
-
 int study_picture(const struct study_plan *plan, const json_t *figures)
 {
     const json_t *picture = json_object_get(figures, "picture");
@@ -41,8 +30,13 @@ int study_picture(const struct study_plan *plan, const json_t *figures)
     int code = 1;
 
     if (json_array_size(json_object_get(picture, "lines"))) {
+        bool is_doubtful = false; /* a run whose figures may mislead is among those drawn */
+        const json_t *doubt;
+        size_t number;
+        json_array_foreach(json_object_get(figures, "doubts"), number, doubt) is_doubtful |=
+            load_true(doubt, "in_figures");
         snprintf(marked, sizeof marked, "%s%s", title ? title : "",
-                 draws_doubtful(figures) ? " (some runs are DEGRADED)" : "");
+                 is_doubtful ? " (some runs are DEGRADED)" : "");
         const char *kind = text_of(picture, "kind"), *log = text_of(picture, "log");
         const bool has_bars = strcmp(kind, "bars") == 0, is_over_time = strcmp(kind, "time") == 0;
         const json_t *line, *point;

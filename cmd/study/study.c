@@ -119,30 +119,19 @@ static void print_reason(const char *reason)
     printf("%s%s\n", reason ? "  # " : "", reason ? reason : "");
 }
 
-static size_t count_done(const struct study_plan *plan)
+static int show(const struct study_settings *settings, const struct study_plan *plan)
 {
+    const struct study_run *first = &plan->runs[0];
     size_t done = 0;
 
     for (size_t i = 0; i < plan->run_count; i++)
         done += plan->runs[i].state == STUDY_DONE;
-    return done;
-}
-
-/* Fail with the first run's reason: nothing to show. */
-static int fail_empty(const struct study_plan *plan)
-{
-    const struct study_run *first = &plan->runs[0];
-
-    return fail(ENODATA, "no run of this study has a result: %s: %s", first->name,
-                first->reason ? first->reason : "not run");
-}
-
-static int show(const struct study_settings *settings, const struct study_plan *plan)
-{
-    json_t *figures = count_done(plan) ? study_figures(plan) : NULL;
-
+    if (!done)
+        return fail(ENODATA, "no run of this study has a result: %s: %s", first->name,
+                    first->reason ? first->reason : "not run");
+    json_t *figures = study_figures(plan);
     if (!figures)
-        return count_done(plan) ? -EINVAL : fail_empty(plan);
+        return -EINVAL;
     study_add_doubts(plan, figures);
     int drawn = study_picture(plan, figures);
     if (drawn < 0) /* the figures do not need the picture */
@@ -156,15 +145,6 @@ static int show(const struct study_settings *settings, const struct study_plan *
     }
     json_decref(figures);
     return code;
-}
-
-/* Return false if a run failed. */
-static bool is_whole(const struct study_plan *plan)
-{
-    for (size_t i = 0; i < plan->run_count; i++)
-        if (plan->runs[i].state == STUDY_FAILED)
-            return false;
-    return true;
 }
 
 static int carry_out(const struct invocation *invocation, const struct study *study,
@@ -200,7 +180,10 @@ static int carry_out(const struct invocation *invocation, const struct study *st
         code = lack ? fail(ENODEV, "%s: %s", study->name, lack) : study_carry_out(&plan);
         if (code == 0)
             code = show(settings, &plan);
-        status = code ? command_failed(invocation) : is_whole(&plan) ? COMMAND_OK : COMMAND_FAILED;
+        status = code ? command_failed(invocation) : COMMAND_OK;
+        for (size_t i = 0; i < plan.run_count && code == 0; i++)
+            if (plan.runs[i].state == STUDY_FAILED)
+                status = COMMAND_FAILED;
     }
     study_plan_release(&plan);
     return status;

@@ -214,22 +214,6 @@ static const struct plugin *const *members_of(const struct option_spec *row)
     return NULL;
 }
 
-static int check_values(const struct sweep *sweep, const struct option_spec *row,
-                        const char *as_given)
-{
-    const struct command *command = sweep->target->command;
-    const struct sweep_axis *axis = sweep_axis_named(&sweep->plan, row->name);
-    void *scratch = memory_zeroed(command->settings_size + 1);
-    int code = scratch ? 0 : -ENOMEM;
-
-    for (size_t i = 0; code == 0 && i < axis->count; i++)
-        code = option_set(command->options, scratch, row->name, axis->values[i], as_given);
-    if (scratch)
-        option_release(command->options, scratch);
-    free(scratch);
-    return code;
-}
-
 static int take_option(void *context, const struct option_spec *row, const char *value,
                        const char *as_given)
 {
@@ -243,7 +227,18 @@ static int take_option(void *context, const struct option_spec *row, const char 
         return fail(EINVAL, "%s: a sweep compares its cells itself: give several values instead",
                     as_given);
     int code = sweep_add(&sweep->plan, row->name, row, members_of(row), value);
-    return code ? code : check_values(sweep, row, as_given);
+    if (code)
+        return code;
+    const struct command *command = sweep->target->command;
+    const struct sweep_axis *axis = sweep_axis_named(&sweep->plan, row->name);
+    void *scratch = memory_zeroed(command->settings_size + 1);
+    code = scratch ? 0 : -ENOMEM;
+    for (size_t i = 0; code == 0 && i < axis->count; i++)
+        code = option_set(command->options, scratch, row->name, axis->values[i], as_given);
+    if (scratch)
+        option_release(command->options, scratch);
+    free(scratch);
+    return code;
 }
 
 /* The first word may name the command, whose options the sweep then accepts. */
@@ -332,25 +327,6 @@ static int choose_launch(struct sweep *sweep)
     return code;
 }
 
-/* Check that the data sets of the cells are there. */
-static int check_paths(const struct sweep *sweep)
-{
-    const struct sweep_plan *plan = &sweep->plan;
-    int code = 0;
-
-    for (size_t axis = 0; axis < plan->axis_count && code == 0; axis++) {
-        const struct option_spec *row = plan->axes[axis].row;
-        if (!row || (row->reach != OPTION_INDEXES_SET && row->reach != OPTION_READS_SET))
-            continue;
-        for (uint32_t cell = 0; cell < plan->cells && code == 0; cell++) {
-            char *path = sweep_fill(plan, cell, sweep_value(plan, cell, axis));
-            code = path ? arguments_check_data(row->name, path) : -ENOMEM;
-            free(path);
-        }
-    }
-    return code;
-}
-
 static int make_plan(struct sweep *sweep)
 {
     const struct sweep_settings *settings = sweep->settings;
@@ -377,9 +353,18 @@ static int make_plan(struct sweep *sweep)
     if (code == 0 && sweep->plan.cells * settings->runs > SWEEP_MEASUREMENTS_MAX)
         code = fail(EINVAL, "%u cells, %llu runs of each: more than %d measurements",
                     sweep->plan.cells, (unsigned long long)settings->runs, SWEEP_MEASUREMENTS_MAX);
-    if (code == 0 && !settings->dry_run &&
-        !settings->launch) /* which may start them where other files are */
-        code = check_paths(sweep);
+    /* Are the data sets there? --launch may start cells where other files are. */
+    const bool is_here = !settings->dry_run && !settings->launch;
+    for (size_t axis = 0; axis < sweep->plan.axis_count && code == 0 && is_here; axis++) {
+        const struct option_spec *row = sweep->plan.axes[axis].row;
+        if (!row || (row->reach != OPTION_INDEXES_SET && row->reach != OPTION_READS_SET))
+            continue;
+        for (uint32_t cell = 0; cell < sweep->plan.cells && code == 0; cell++) {
+            char *path = sweep_fill(&sweep->plan, cell, sweep_value(&sweep->plan, cell, axis));
+            code = path ? arguments_check_data(row->name, path) : -ENOMEM;
+            free(path);
+        }
+    }
     if (code == 0)
         code = outputs_check_path(settings->json, "{\"schema\"");
     if (code == 0)
