@@ -134,12 +134,6 @@ static void draw_pairs(struct svg *svg, const json_t *rows, double *values)
     svg_curve(panel, text, "#08519c", 1, SVG_BARS);
 }
 
-static bool is_collective(const json_t *row)
-{
-    return load_text(row, "name") && load_number(row, "bytes") > 0 &&
-           load_number(row, "bus_bytes_per_s") > 0;
-}
-
 static bool draw_fabric(struct svg *svg, const json_t *document)
 {
     static double values[RANKS_DRAWN * RANKS_DRAWN];
@@ -189,7 +183,8 @@ static bool draw_fabric(struct svg *svg, const json_t *document)
     json_array_foreach(rows, index, row)
     {
         size_t i = 0;
-        if (!is_collective(row))
+        if (!load_text(row, "name") || !(load_number(row, "bytes") > 0) ||
+            !(load_number(row, "bus_bytes_per_s") > 0))
             continue;
         while (i < count && strcmp(names[i], load_text(row, "name")) != 0)
             i++;

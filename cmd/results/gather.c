@@ -165,14 +165,6 @@ static int check_ranks(const struct gathered_job *joined)
     return 0;
 }
 
-static bool is_new_host(const struct gathered_job *joined, size_t i)
-{
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(joined->members[k].host, joined->members[i].host) == 0)
-            return false;
-    return true;
-}
-
 /* ---- the result ---- */
 
 static void note(const struct gathered_job *joined, char *text)
@@ -347,7 +339,10 @@ static int join_runs(struct gathered_job *joined)
         joined->samples += member->samples;
         joined->bytes += member->bytes;
         joined->ranks += member->ranks;
-        joined->hosts += is_new_host(joined, i);
+        size_t known = 0;
+        while (known < i && strcmp(joined->members[known].host, member->host) != 0)
+            known++;
+        joined->hosts += known == i;
     }
     if (code == 0)
         code = check_ranks(joined);

@@ -28,12 +28,6 @@ static const double run_limit_s = 3600;
 /* Added to --budget for starting, indexing and exiting. */
 static const double grace_s = 60;
 
-struct carrying {
-    struct study_plan *plan;
-    struct line line;
-    uint64_t start_ns;
-};
-
 /* ---- the record ---- */
 
 enum { BUILD_BYTES = 17 };
@@ -189,7 +183,7 @@ static ino_t inode_of(const char *path)
     return stat(path, &status) == 0 ? status.st_ino : 0;
 }
 
-static int carry_out(struct carrying *carrying, struct study_run *run)
+static int carry_out(const struct study_plan *plan, struct study_run *run)
 {
     struct child_result result;
     const ino_t former = inode_of(run->path);
@@ -203,8 +197,8 @@ static int carry_out(struct carrying *carrying, struct study_run *run)
     run->state = is_new && read_doubts(run) ? STUDY_DONE : STUDY_FAILED;
     /* Figures of two sets at one path are not compared: a study that goes on may find another one.
      */
-    for (size_t i = 0; i < carrying->plan->run_count && run->state == STUDY_DONE; i++) {
-        const struct study_run *other = &carrying->plan->runs[i];
+    for (size_t i = 0; i < plan->run_count && run->state == STUDY_DONE; i++) {
+        const struct study_run *other = &plan->runs[i];
         const json_t *one, *another;
         bool is_replaced = false;
         size_t k, l;
@@ -225,7 +219,6 @@ static int carry_out(struct carrying *carrying, struct study_run *run)
         snprintf(result.output, sizeof result.output, "refused: iobench %s", run->command.shown);
     if (run->state == STUDY_FAILED && !run->reason)
         set_reason(run, status < 0 ? fail_reason() : result.output);
-    const struct study_plan *plan = carrying->plan;
     json_t *document = json_object(), *runs = json_array();
     char *path = record_path(plan), text[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
     json_object_set_new(document, "schema", json_string("iobench-study"));
@@ -251,53 +244,21 @@ static int carry_out(struct carrying *carrying, struct study_run *run)
 
 /* ---- all of them ---- */
 
-static double elapsed_s(const struct carrying *carrying)
-{
-    return (double)(clock_now_ns() - carrying->start_ns) * 1e-9;
-}
-
-/* The first run of a study is never skipped for the budget. */
-static int carry_out_due(struct carrying *carrying)
-{
-    struct study_plan *plan = carrying->plan;
-    char text[sizeof carrying->line.last];
-    bool has_run = false;
-    int code = 0;
-
-    for (size_t i = 0; i < plan->run_count && code == 0; i++) {
-        struct study_run *run = &plan->runs[i];
-        if (run->state != STUDY_DUE)
-            continue;
-        if (has_run && elapsed_s(carrying) > plan->options->budget_s + grace_s) {
-            run->state = STUDY_LEFT_OUT;
-            set_reason(run, "left out: the time of --budget was over");
-            continue;
-        }
-        snprintf(text, sizeof text, "%s: %s (%zu of %zu), %.0f s", plan->study->name, run->name,
-                 i + 1, plan->run_count, elapsed_s(carrying));
-        line_show(&carrying->line, text);
-        code = carry_out(carrying, run);
-        has_run = true;
-    }
-    return code;
-}
-
 /* Make a set, which if it cannot be made only fails the runs that read it. Results of a set that is
  * made again are not of its files. Returns 1 if that makes other runs due, 0, -EINTR, or another
  * -errno with a reason. */
-static int make_set(struct carrying *carrying, size_t number)
+static int make_set(struct study_plan *plan, struct line *line, size_t number)
 {
-    struct study_plan *plan = carrying->plan;
     struct study_set *set = &plan->sets[number];
     struct child_result result;
-    char text[sizeof carrying->line.last];
+    char text[sizeof line->last];
     size_t count = 0;
     int code = folder_make_parent(set->path);
 
     if (code)
         return code;
     snprintf(text, sizeof text, "making the data set %s", set->name);
-    line_show(&carrying->line, text);
+    line_show(line, text);
     code = start(&set->command, &result);
     if (code > 0)
         set->lack = file_format_path("data set %s: %s", set->name, result.output);
@@ -313,7 +274,7 @@ static int make_set(struct carrying *carrying, size_t number)
         run->is_kept = false;
         count++;
     }
-    line_clear(&carrying->line);
+    line_clear(line);
     if (count)
         fprintf(stderr,
                 "iobench study: data set %s was gone and is made again: its %zu result%s measured "
@@ -323,9 +284,8 @@ static int make_set(struct carrying *carrying, size_t number)
 }
 
 /* Make the sets of the runs that are due, until no other becomes due. */
-static int make_sets(struct carrying *carrying)
+static int make_sets(struct study_plan *plan, struct line *line)
 {
-    struct study_plan *plan = carrying->plan;
     bool more_due = true;
     int code = 0;
 
@@ -337,7 +297,7 @@ static int make_sets(struct carrying *carrying)
         for (size_t i = 0; i < plan->set_count && code == 0; i++) {
             if (!(due >> i & 1) || plan->sets[i].lack || study_set_exists(&plan->sets[i]))
                 continue;
-            code = make_set(carrying, i);
+            code = make_set(plan, line, i);
             more_due |= code == 1;
             code = code == 1 ? 0 : code;
         }
@@ -363,7 +323,9 @@ int study_carry_out(struct study_plan *plan)
         {"OMPI_MCA_hwloc_base_binding_policy", "none"},
         {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
     };
-    struct carrying carrying = {.plan = plan, .line = line_start()};
+    struct line line = line_start();
+    char text[sizeof line.last];
+    bool has_run = false;
     unsigned nodes = 0;
     int code = folder_make_path(plan->options->folder);
 
@@ -372,16 +334,30 @@ int study_carry_out(struct study_plan *plan)
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         setenv(settings[i][0], settings[i][1], 0);
     if (code == 0)
-        code = make_sets(&carrying);
+        code = make_sets(plan, &line);
     /* As many nodes as the largest run that is due has ranks. */
     for (size_t i = 0; i < plan->run_count; i++)
         if (plan->runs[i].state == STUDY_DUE && plan->runs[i].launch && plan->runs[i].ranks > nodes)
             nodes = plan->runs[i].ranks;
     if (code == 0 && plan->options->emulates_nodes && nodes)
         code = study_nodes_emulate(nodes, plan->options->link_bytes_per_s);
-    carrying.start_ns = clock_now_ns();
-    if (code == 0)
-        code = carry_out_due(&carrying);
-    line_clear(&carrying.line);
+    const uint64_t start_ns = clock_now_ns();
+    for (size_t i = 0; i < plan->run_count && code == 0; i++) {
+        struct study_run *run = &plan->runs[i];
+        const double elapsed_s = (double)(clock_now_ns() - start_ns) * 1e-9;
+        if (run->state != STUDY_DUE)
+            continue;
+        if (has_run && elapsed_s > plan->options->budget_s + grace_s) { /* never the first */
+            run->state = STUDY_LEFT_OUT;
+            set_reason(run, "left out: the time of --budget was over");
+            continue;
+        }
+        snprintf(text, sizeof text, "%s: %s (%zu of %zu), %.0f s", plan->study->name, run->name,
+                 i + 1, plan->run_count, elapsed_s);
+        line_show(&line, text);
+        code = carry_out(plan, run);
+        has_run = true;
+    }
+    line_clear(&line);
     return code;
 }

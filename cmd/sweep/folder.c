@@ -113,26 +113,6 @@ static int remove_measurement(struct sweep *sweep, uint32_t cell, uint32_t round
 
 /* ---- the plan ---- */
 
-static json_t *json_of_plan(const struct sweep *sweep)
-{
-    json_t *options = json_object();
-    char text[17], command[4096];
-
-    for (size_t i = 0; i < sweep->plan.axis_count; i++) {
-        const struct sweep_axis *axis = &sweep->plan.axes[i];
-        json_t *values = json_array();
-        for (size_t k = 0; k < axis->count; k++)
-            json_array_append_new(values, json_text(axis->values[k]));
-        json_object_set_new(options, axis->name, values);
-    }
-    command_text(sweep->invocation, command, sizeof command);
-    return json_pack("{s:s, s:i, s:s, s:s, s:o, s:s, s:I, s:o, s:o}", "schema", plan_schema,
-                     "schema_version", SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION,
-                     "fingerprint", fingerprint_text(sweep, text), "command", json_text(command),
-                     "swept", sweep->target->command->name, "cells", (json_int_t)sweep->plan.cells,
-                     "launch", json_text(sweep->launch), "options", options);
-}
-
 /* Return whether it is the draft of a file that sweeps write. */
 static bool is_left_draft(const char *name)
 {
@@ -189,8 +169,25 @@ static int open_plan(struct sweep *sweep)
     }
     if (code == 0)
         code = check_names(sweep, has_plan);
-    if (code == 0 && !has_plan)
-        code = json_file_write(path, json_of_plan(sweep));
+    if (code == 0 && !has_plan) {
+        json_t *options = json_object();
+        char text[17], command[4096];
+        for (size_t i = 0; i < sweep->plan.axis_count; i++) {
+            const struct sweep_axis *axis = &sweep->plan.axes[i];
+            json_t *values = json_array();
+            for (size_t k = 0; k < axis->count; k++)
+                json_array_append_new(values, json_text(axis->values[k]));
+            json_object_set_new(options, axis->name, values);
+        }
+        command_text(sweep->invocation, command, sizeof command);
+        code = json_file_write(
+            path,
+            json_pack("{s:s, s:i, s:s, s:s, s:o, s:s, s:I, s:o, s:o}", "schema", plan_schema,
+                      "schema_version", SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION,
+                      "fingerprint", fingerprint_text(sweep, text), "command", json_text(command),
+                      "swept", sweep->target->command->name, "cells", (json_int_t)sweep->plan.cells,
+                      "launch", json_text(sweep->launch), "options", options));
+    }
     free(path);
     return code;
 }
