@@ -7,6 +7,7 @@
 #include "cmd/arguments.h"
 #include "cmd/outputs.h"
 #include "cmd/sandbox.h"
+#include "cmd/start_at.h"
 #include "report/report.h"
 
 #include <errno.h>
@@ -118,6 +119,8 @@ static int check(const struct job *jobs)
         struct job_plugins plugins;
         int code = job_choose(&jobs[i], &plugins);
         job_release(&plugins);
+        if (code == 0)
+            code = start_at_check(&jobs[i]);
         if (code == 0 && jobs[i].read.data)
             code = arguments_check_data("data", jobs[i].read.data);
         if (code)
