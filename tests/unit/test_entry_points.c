@@ -6,10 +6,13 @@
 #include "tests/unit/fixture.h"
 #include "tests/unit/unit.h"
 
+#include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/random.h"
 #include "decode/decoder.h"
+#include "decode/entry_points.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,9 +115,47 @@ static void hints_in_passing_are_the_same(void **unused)
     assert_true(hints > 200);
 }
 
+/* A point may end with the image and with the point before, not behind. */
+static void points_end_within_the_image(void **unused)
+{
+    static const struct {
+        uint32_t bits[2], count, length;
+        enum entry wanted;
+    } cases[] = {{{120}, 1, 16, ENTRY_FOUND},     {{127}, 1, 16, ENTRY_FOUND},
+                 {{128}, 1, 16, ENTRY_STALE},     {{120}, 1, 15, ENTRY_STALE},
+                 {{64, 64}, 2, 16, ENTRY_FOUND},  {{64, 72}, 2, 16, ENTRY_FOUND},
+                 {{72, 64}, 2, 16, ENTRY_STALE},  {{64, 127}, 2, 16, ENTRY_FOUND},
+                 {{64, 128}, 2, 16, ENTRY_STALE}, {{64, 71}, 2, 9, ENTRY_FOUND}};
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint8_t bytes[32] = {1, 2, 3};
+        uint8_t hint[DECODE_HINT_MAX] = {0};
+        struct entry_points found;
+        uint32_t crc = 0;
+        size_t done = 0;
+        for (uint32_t j = 0; j < cases[i].count; j++) {
+            const size_t end = cases[i].bits[j] / 8 + 1;
+            uint8_t *point = hint + 4 + 10 * j;
+            bytes_put_le32(point, cases[i].bits[j]);
+            crc = crc32c(crc, bytes + done, end > done ? end - done : 0);
+            crc = crc32c(crc, point, 10);
+            done = end;
+        }
+        bytes_put_le32(hint, crc);
+        const struct decode_source source = {.bytes = bytes,
+                                             .length = cases[i].length,
+                                             .hint = hint,
+                                             .hint_bytes = 4 + 10 * cases[i].count};
+        const uint32_t rows = cases[i].count + 1;
+        assert_int_equal(entry_points_find(&source, rows, rows - 1, &found), cases[i].wanted);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_end_within_the_image),
         cmocka_unit_test(entry_points_change_no_pixel),
         cmocka_unit_test(hints_in_passing_are_the_same),
     };

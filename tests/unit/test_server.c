@@ -134,6 +134,10 @@ static void only_an_answer_proves(void **unused)
     result = ask("true", SAY("0", "999999", "5"), 0); /* another set, or part of this one */
     assert_int_equal(result.state, SERVER_UNVERIFIED);
     assert_non_null(strstr(result.reason, "check the set's files"));
+    result = ask("true", SAY("0", "2048", "5"), 0);
+    assert_non_null(strstr(result.reason, "covers 2.00 KiB, the data set has 976.56 KiB: "));
+    result = ask("true", SAY("2048", "1000000", "5"), 0);
+    assert_non_null(strstr(result.reason, "2.00 KiB of 976.56 KiB is in the server's memory"));
     result = ask("true", SAY("null", "1000000", "5"), 0);
     assert_int_equal(result.state, SERVER_UNVERIFIED);
 }
