@@ -373,14 +373,15 @@ static int make_plan(struct sweep *sweep)
         code = fail(EINVAL, "start it once, without mpirun or srun: --launch starts the ranks");
     if (code)
         return code;
-    uint64_t fingerprint = random_hash_text(program_build(), sweep->target->command->name);
-    fingerprint = random_hash_text(fingerprint, sweep->launch ? sweep->launch : "");
+    uint64_t print = random_hash_text(program_build(), sweep->target->command->name);
+    print = random_hash_text(print, sweep->launch ? sweep->launch : "");
     for (size_t i = 0; i < sweep->plan.axis_count; i++) {
-        fingerprint = random_hash_text(fingerprint, sweep->plan.axes[i].name);
+        print = random_hash_text(print, sweep->plan.axes[i].name);
         for (size_t k = 0; k < sweep->plan.axes[i].count; k++)
-            fingerprint = random_hash_text(fingerprint, sweep->plan.axes[i].values[k]);
-        fingerprint = random_hash(fingerprint, i, sweep->plan.axes[i].count);
+            print = random_hash_text(print, sweep->plan.axes[i].values[k]);
+        print = random_hash(print, i, sweep->plan.axes[i].count);
     }
+    sweep->fingerprint = print;
     sweep->table = (struct sweep_table){.plan = &sweep->plan, .rounds = (uint32_t)settings->runs};
     sweep->table.figures =
         memory_array(settings->runs * sweep->plan.cells, sizeof *sweep->table.figures);
