@@ -413,10 +413,15 @@ static int mds_index(const void *settings, const char *root, const struct format
 
     if (code == 0)
         code = scan_shards(&list, mds_walk, settings, scan, catalog);
-    for (uint32_t i = 0; code == 0 && !scan->fault && i < catalog->shard_count; i++)
-        if (catalog->shards[i].record_count != counts[i])
-            code = fail(EBADMSG, "%s: %" PRIu64 " samples, but index.json says %" PRIu64,
-                        catalog->shards[i].path, catalog->shards[i].record_count, counts[i]);
+    /* A damaged shard has no samples, and was reported. */
+    for (uint32_t i = 0; code == 0 && i < catalog->shard_count; i++) {
+        const struct shard *shard = &catalog->shards[i];
+        char what[96];
+        snprintf(what, sizeof what, "%" PRIu64 " samples, but index.json says %" PRIu64,
+                 shard->record_count, counts[i]);
+        if (shard->record_count != counts[i] && (shard->record_count || !scan->fault))
+            code = format_fault(scan, EBADMSG, shard->path, 0, what);
+    }
     shard_list_release(&list);
     free(counts);
     return code;
