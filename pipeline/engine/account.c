@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/engine/account.h"
 
-#include <assert.h>
-
 static double cpu_seconds(const struct timeval *time)
 {
     return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
@@ -125,7 +123,6 @@ void account_idle(struct account *account, uint64_t now_ns)
     const uint64_t idle_ns = now_ns - account->idle_ns;
     const uint64_t owed_ns = idle_ns < account->owed_wait_ns ? idle_ns : account->owed_wait_ns;
 
-    assert(now_ns >= account->idle_ns);
     account->owed_wait_ns -= owed_ns;
     tell_wait(account, idle_ns - owed_ns);
     account->waited_ns += idle_ns;
