@@ -42,11 +42,6 @@ enum tensor_type {
 /* An image is a field of at most 2^32 bytes, so no side exceeds this. */
 enum { SIDE_MAX = 1 << 24, CHANNELS_MAX = 4, DIMS_MAX = 4 };
 
-static int malformed(const char *what)
-{
-    return fail(EBADMSG, "%s", what);
-}
-
 /* protobuf stores an int32 as a sign-extended 64-bit number; old writers cut it to 32 bits. A
  * number that is no int32 is no class. */
 static void set_label(struct sample *sample, uint64_t value)
@@ -100,16 +95,16 @@ static int parse_datum(const void *value, size_t bytes, struct sample *sample)
         } else if (number == DATUM_FLOATS) {
             floats = true;
         } else if (number <= DATUM_ENCODED) {
-            return malformed(not_a_datum);
+            return fail(EBADMSG, "%s", not_a_datum);
         }
     }
     if (got < 0)
-        return malformed(not_a_datum);
+        return fail(EBADMSG, "%s", not_a_datum);
     if (sample->image_bytes == 0 && sample->image && !floats)
         return 0;
     if (sample->image_bytes == 0)
         return floats ? fail(ENOTSUP, "a Datum of floating-point numbers is not an image")
-                      : malformed("a Datum without an image");
+                      : fail(EBADMSG, "a Datum without an image");
     if (encoded)
         return 0;
     return set_raw(sample, SAMPLE_RAW_CHW, sides[DATUM_HEIGHT], sides[DATUM_WIDTH],
@@ -154,14 +149,6 @@ static int take_numbers(struct tensor *tensor, const struct protobuf_field *fiel
     return 0;
 }
 
-static float float_of(uint32_t bits)
-{
-    uint8_t bytes[4];
-
-    bytes_put_le32(bytes, bits);
-    return bytes_le_float(bytes);
-}
-
 static int parse_tensor(const struct protobuf_field *message, struct tensor *tensor)
 {
     struct protobuf_cursor cursor = protobuf_nested(message);
@@ -179,8 +166,10 @@ static int parse_tensor(const struct protobuf_field *message, struct tensor *ten
         else if (field.number == TENSOR_INTEGERS || field.number == TENSOR_LONGS)
             code = take_numbers(tensor, &field, &tensor->integer);
         else if (field.number == TENSOR_FLOATS && field.wire == PROTOBUF_FIXED32) {
+            uint8_t fixed[4];
+            bytes_put_le32(fixed, (uint32_t)field.value);
             if (!tensor->has_float)
-                tensor->real = float_of((uint32_t)field.value);
+                tensor->real = bytes_le_float(fixed);
             tensor->has_float = true;
         } else if (field.number == TENSOR_FLOATS) { /* packed */
             if (field.wire != PROTOBUF_BYTES || field.count % 4)
@@ -209,20 +198,20 @@ static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
         if (field.number != TENSORS_TENSOR || field.wire != PROTOBUF_BYTES)
             continue;
         if (parse_tensor(&field, &tensor))
-            return malformed("a tensor is malformed");
+            return fail(EBADMSG, "a tensor is malformed");
         /* Later ones are a bounding box, or another input of the network. */
         if (++count == 1) {
             sample->image = tensor.bytes;
             sample->image_bytes = tensor.count;
             if (!tensor.bytes)
-                return malformed("TensorProtos whose first tensor has no image");
+                return fail(EBADMSG, "TensorProtos whose first tensor has no image");
             if (tensor.type == TENSOR_STRING)
                 continue;
             if (tensor.type != TENSOR_BYTE)
                 return fail(ENOTSUP, "image tensor of data type %llu, expected STRING or BYTE",
                             (unsigned long long)tensor.type);
             if (tensor.dim_count != 2 && tensor.dim_count != 3)
-                return malformed("a raw image tensor that has neither 2 nor 3 dimensions");
+                return fail(EBADMSG, "a raw image tensor that has neither 2 nor 3 dimensions");
             const int code = set_raw(sample, SAMPLE_RAW_HWC_BGR, tensor.dims[0], tensor.dims[1],
                                      tensor.dim_count == 3 ? tensor.dims[2] : 1);
             if (code)
@@ -235,12 +224,13 @@ static int parse_tensors(const void *value, size_t bytes, struct sample *sample)
             else if (tensor.type == TENSOR_STRING && tensor.bytes)
                 sample_set_label_text(sample, (const char *)tensor.bytes, tensor.count);
             else
-                return malformed("the second tensor is not a label: neither a number nor STRING");
+                return fail(EBADMSG,
+                            "the second tensor is not a label: neither a number nor STRING");
         }
     }
     if (got < 0)
-        return malformed("TensorProtos are malformed");
-    return count ? 0 : malformed("TensorProtos without a tensor");
+        return fail(EBADMSG, "TensorProtos are malformed");
+    return count ? 0 : fail(EBADMSG, "TensorProtos without a tensor");
 }
 
 int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, struct sample *sample)
@@ -253,7 +243,7 @@ int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, str
     int code = 0;
 
     if (bytes == 0)
-        return malformed("an empty value");
+        return fail(EBADMSG, "an empty value");
     if (flavour == CAFFE_AUTO) {
         flavour = *(const uint8_t *)value == tensors_start ? CAFFE_TENSORS : CAFFE_DATUM;
         /* Neither message can start like an image: a Datum's first byte is the tag of field 1 to 7.
@@ -332,11 +322,6 @@ static void put_image(struct caffe_output *output, const struct sample *sample,
                 from[channel_offset(sample->encoding, channels, pixels, channel, pixel)];
 }
 
-static uint64_t label_number(const struct sample *sample)
-{
-    return (uint64_t)(int64_t)sample->label;
-}
-
 static void put_image_tensor(struct caffe_output *output, const struct sample *sample)
 {
     if (sample->encoding == SAMPLE_ENCODED) {
@@ -355,7 +340,7 @@ static void put_image_tensor(struct caffe_output *output, const struct sample *s
 
 static void put_label_tensor(struct caffe_output *output, const struct sample *sample, bool longs)
 {
-    const uint64_t label = label_number(sample);
+    const uint64_t label = (uint64_t)(int64_t)sample->label;
 
     put_number(output, TENSOR_DIMS, 1);
     put_number(output, TENSOR_TYPE, longs ? TENSOR_INT64 : TENSOR_INT32);
@@ -390,7 +375,7 @@ size_t caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_
         }
         put_length(output, DATUM_DATA, sample->image_bytes);
         put_image(output, sample, SAMPLE_RAW_CHW);
-        put_number(output, DATUM_LABEL, label_number(sample));
+        put_number(output, DATUM_LABEL, (uint64_t)(int64_t)sample->label);
         put_number(output, DATUM_ENCODED, !raw);
     }
     return all.bytes;

@@ -315,20 +315,6 @@ static bool any_takes(const char *name)
     return false;
 }
 
-static int check_folder(const char *folder, const char *name, bool is_below, const char *path)
-{
-    const struct plugin *format = format_detect(folder);
-
-    if (!format)
-        fail_clear(); /* unfinished, or of a format that an option names: of any */
-    if (format ? !takes(format_of(format), name, is_below) : is_below || !any_takes(name))
-        return 0;
-    return fail(EINVAL,
-                "%s: is inside the data set %s, of which it would become a part; name a file "
-                "outside, or another suffix",
-                path, folder);
-}
-
 int format_check_apart(const char *path, const char *set)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
@@ -352,8 +338,15 @@ int format_check_apart(const char *path, const char *set)
             is_set |= marks[i] && file_exists(marks[i]);
             free(marks[i]);
         }
-        if (is_set)
-            code = check_folder(folder, name, is_below, path);
+        const struct plugin *format = is_set ? format_detect(folder) : NULL;
+        if (is_set && !format)
+            fail_clear(); /* unfinished, or of a format that an option names: of any */
+        if (format ? takes(format_of(format), name, is_below)
+                   : is_set && !is_below && any_takes(name))
+            code = fail(EINVAL,
+                        "%s: is inside the data set %s, of which it would become a part; name a "
+                        "file outside, or another suffix",
+                        path, folder);
         *strrchr(folder, '/') = '\0';
     }
     return code;

@@ -107,20 +107,6 @@ static int compare_rows(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* MXNet's readers sort them too, since shuffled files are common. */
-static void sort_rows(struct index_row *rows, uint64_t count, uint64_t file_bytes)
-{
-    for (uint64_t i = 1; i < count; i++)
-        if (rows[i].offset < rows[i - 1].offset) {
-            qsort(rows, count, sizeof *rows, compare_rows);
-            break;
-        }
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t end = i + 1 < count ? rows[i + 1].offset : file_bytes;
-        rows[i].bytes = end > rows[i].offset ? end - rows[i].offset : 0;
-    }
-}
-
 /* Report a shard that was truncated between two records: a record of its index begins where the
  * shard ends. If the next shard has no index, this one may cover both and proves nothing. */
 static int check_cut(struct scanner *scanner, const struct index_file_rules *rules,
@@ -180,8 +166,16 @@ int index_file_add(struct scanner *scanner, const struct index_file_rules *rules
     struct index_row *rows = NULL;
     const uint64_t count = path ? read_rows(path, rules, limit, &rows) : 0;
 
-    if (rules->has_keys)
-        sort_rows(rows, count, scanner->file_bytes);
+    /* MXNet's readers sort them too, since shuffled files are common. */
+    bool is_sorted = true;
+    for (uint64_t i = 1; i < count; i++)
+        is_sorted &= rows[i].offset >= rows[i - 1].offset;
+    if (rules->has_keys && !is_sorted)
+        qsort(rows, count, sizeof *rows, compare_rows);
+    for (uint64_t i = 0; rules->has_keys && i < count; i++) {
+        const uint64_t end = i + 1 < count ? rows[i + 1].offset : scanner->file_bytes;
+        rows[i].bytes = end > rows[i].offset ? end - rows[i].offset : 0;
+    }
     int code = check_cut(scanner, rules, rows, count);
     const bool use =
         code == 0 && !scanner->scan->fault && is_plausible(scanner, rules, rows, count);

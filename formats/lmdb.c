@@ -45,17 +45,11 @@
 
 static const char *const flavours[] = {"auto", "datum", "tensors", "image", "tensors-int64", NULL};
 
+#define FIELD(field) offsetof(struct lmdb_format_settings, field)
 static const struct option_spec lmdb_options[] = {
-    {.name = "keys",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct lmdb_format_settings, keys),
-     .metavar = "PATTERN",
+    {"keys", 0, OPTION_TEXT, FIELD(keys), .metavar = "PATTERN",
      .summary = "only values whose keys match this shell pattern, as image-*"},
-    {.name = "flavour",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct lmdb_format_settings, flavour),
-     .fallback = "auto",
-     .choices = flavours,
+    {"flavour", 0, OPTION_CHOICE, FIELD(flavour), "auto", .choices = flavours,
      .summary =
          "type of the values: Caffe's Datum, Caffe2's TensorProtos (with INT32 or INT64 labels), "
          "bare images; auto detects each, and writes Datum"},

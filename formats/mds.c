@@ -33,16 +33,11 @@ struct mds_settings {
     char *image, *label;
 };
 
+#define FIELD(field) offsetof(struct mds_settings, field)
 static const struct option_spec mds_options[] = {
-    {.name = "image",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct mds_settings, image),
-     .metavar = "COLUMN",
+    {"image", 0, OPTION_TEXT, FIELD(image), .metavar = "COLUMN",
      .summary = "image column (default: the first of encoding jpeg, png or pil)"},
-    {.name = "label",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct mds_settings, label),
-     .metavar = "COLUMN",
+    {"label", 0, OPTION_TEXT, FIELD(label), .metavar = "COLUMN",
      .summary = "label column (default: label, class, target or y, if it is there)"},
     {0},
 };
@@ -182,44 +177,6 @@ static bool encoded_as(const char *encoding, const char *name)
            (encoding[length] == '\0' || encoding[length] == ':');
 }
 
-/* Take a column for image or label if it is the one chosen. here: where it begins; bytes: 0 if its
- * size varies. */
-static int take_column(struct mds_columns *columns, const char *path,
-                       const struct mds_settings *choice, const char *name, const char *encoding,
-                       uint64_t bytes, struct column_place here)
-{
-    const bool named = choice->image && strcmp(name, choice->image) == 0;
-    const bool pil = encoded_as(encoding, "pil");
-
-    if (named && bytes)
-        return fail(ENOTSUP, "%s: column %s (%s) has a fixed size: not an image", path, name,
-                    encoding);
-    if (named || (!choice->image && !columns->has_image && !bytes &&
-                  (pil || encoded_as(encoding, "jpeg") || encoded_as(encoding, "png")))) {
-        columns->has_image = true;
-        columns->image = here;
-        columns->image_kind = pil ? IMAGE_PIL : IMAGE_ENCODED;
-    }
-    bool is_label = choice->label && strcmp(name, choice->label) == 0;
-    for (size_t i = 0; !choice->label && i < sizeof usual_labels / sizeof usual_labels[0]; i++)
-        is_label |= strcmp(usual_labels[i], name) == 0;
-    if (!is_label)
-        return 0;
-    enum mds_label kind = LABEL_NONE;
-    for (size_t i = 0; i < sizeof label_kinds / sizeof label_kinds[0]; i++)
-        if (strcmp(label_kinds[i].encoding, encoding) == 0 && label_kinds[i].bytes == bytes)
-            kind = label_kinds[i].kind;
-    if (choice->label && kind == LABEL_NONE)
-        return fail(ENOTSUP, "%s: column %s (%s) is no label", path, name, encoding);
-    /* The first, but a number before a text. */
-    if (columns->label_kind == LABEL_NONE ||
-        (columns->label_kind == LABEL_TEXT && kind != LABEL_NONE && kind != LABEL_TEXT)) {
-        columns->label = here;
-        columns->label_kind = kind;
-    }
-    return 0;
-}
-
 static int take_columns(struct mds_columns *columns, const char *path, const json_t *document,
                         const struct mds_settings *choice)
 {
@@ -237,9 +194,33 @@ static int take_columns(struct mds_columns *columns, const char *path, const jso
         const json_int_t bytes = json_integer_value(json_array_get(sizes, i)); /* null: 0 */
         if (!name || !encoding || bytes < 0)
             return fail(EBADMSG, "%s: column %zu has no name, encoding or size", path, i);
-        int code = take_column(columns, path, choice, name, encoding, (uint64_t)bytes, here);
-        if (code)
-            return code;
+        const bool named = choice->image && strcmp(name, choice->image) == 0;
+        const bool pil = encoded_as(encoding, "pil");
+        if (named && bytes)
+            return fail(ENOTSUP, "%s: column %s (%s) has a fixed size: not an image", path, name,
+                        encoding);
+        if (named || (!choice->image && !columns->has_image && !bytes &&
+                      (pil || encoded_as(encoding, "jpeg") || encoded_as(encoding, "png")))) {
+            columns->has_image = true;
+            columns->image = here;
+            columns->image_kind = pil ? IMAGE_PIL : IMAGE_ENCODED;
+        }
+        bool is_label = choice->label && strcmp(name, choice->label) == 0;
+        for (size_t k = 0; !choice->label && k < sizeof usual_labels / sizeof usual_labels[0]; k++)
+            is_label |= strcmp(usual_labels[k], name) == 0;
+        enum mds_label kind = LABEL_NONE;
+        for (size_t k = 0; is_label && k < sizeof label_kinds / sizeof label_kinds[0]; k++)
+            if (strcmp(label_kinds[k].encoding, encoding) == 0 && label_kinds[k].bytes == bytes)
+                kind = label_kinds[k].kind;
+        if (is_label && choice->label && kind == LABEL_NONE)
+            return fail(ENOTSUP, "%s: column %s (%s) is no label", path, name, encoding);
+        /* The first, but a number before a text. */
+        if (is_label &&
+            (columns->label_kind == LABEL_NONE ||
+             (columns->label_kind == LABEL_TEXT && kind != LABEL_NONE && kind != LABEL_TEXT))) {
+            columns->label = here;
+            columns->label_kind = kind;
+        }
         here.fixed += (uint64_t)bytes;
         here.variable += bytes == 0;
         if (here.variable > COLUMNS_MAX || (uint64_t)bytes > FIXED_MAX || here.fixed > FIXED_MAX)

@@ -108,16 +108,6 @@ int path_hint_foreign(const char *path, const uint8_t *head, size_t bytes)
                : 0;
 }
 
-/* The same of a file that no format claims and that is compressed: a tar, that only pack reads, or
- * a shard under another name. */
-static int refuse_compressed(const char *path, const uint8_t *head, size_t bytes)
-{
-    for (size_t i = 0; i < sizeof archives / sizeof archives[0]; i++)
-        if (is_kind(&archives[i], head, bytes))
-            return refuse_archive(path, &archives[i]);
-    return 0;
-}
-
 /* ---- what is there instead ---- */
 
 enum { LOOKED_AT = 64, FOLDER_DEPTH = 2, SETS_NAMED = 3 };
@@ -140,9 +130,7 @@ static void note_file(struct path_survey *survey, const char *path, const char *
 
     if (image_name_ends(name, ".jsonl") || image_name_ends(name, ".ndjson"))
         snprintf(survey->list, sizeof survey->list,
-                 "; %.64s lists samples: name the folder that holds "
-                 "them",
-                 name);
+                 "; %.64s lists samples: name the folder that holds them", name);
     else if (format && !survey->shards[0] && !option_find(format->options, "match"))
         snprintf(survey->shards, sizeof survey->shards, "; %.64s looks like %s: name that file",
                  name, format->name);
@@ -214,8 +202,10 @@ int path_hint_survey(const char *path, path_hint_format recognise, const char *s
         const size_t bytes = code ? 0 : store_peek(path, head, sizeof head);
         if (code == 0)
             code = path_hint_foreign(path, head, bytes);
-        if (code == 0 && supported)
-            code = refuse_compressed(path, head, bytes);
+        /* Compressed: a tar, that only pack reads, or a shard under another name. */
+        for (size_t i = 0; code == 0 && supported && i < sizeof archives / sizeof archives[0]; i++)
+            if (is_kind(&archives[i], head, bytes))
+                code = refuse_archive(path, &archives[i]);
         if (code == 0)
             note_file(&survey, path, path);
         survey.shards[0] = '\0'; /* is the path itself */

@@ -40,16 +40,11 @@ struct recordio_settings {
     bool idx;
 };
 
+#define FIELD(field) offsetof(struct recordio_settings, field)
 static const struct option_spec recordio_options[] = {
-    {.name = "match",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct recordio_settings, match),
-     .metavar = "PATTERN",
+    {"match", 0, OPTION_TEXT, FIELD(match), .metavar = "PATTERN",
      .summary = "in a folder, only files whose names match this shell pattern"},
-    {.name = "idx",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct recordio_settings, idx),
-     .fallback = "yes",
+    {"idx", 0, OPTION_FLAG, FIELD(idx), "yes",
      .summary = "write an .idx file beside each .rec file; an existing one is used"},
     {0},
 };
@@ -135,8 +130,7 @@ static int measure_record(struct scanner *scanner, uint64_t offset, uint64_t *en
 
 static bool part_may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *part)
 {
-    (void)scanner;
-    (void)offset;
+    (void)scanner, (void)offset;
     return bytes_le32(part) == MAGIC && part_kind(part) <= FIRST;
 }
 

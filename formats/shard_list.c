@@ -106,44 +106,6 @@ static bool is_companion(const struct shard_list *list, const char *path)
     return found;
 }
 
-/* Numbered shards must be one complete set. The paths are sorted, so the numbers of a set ascend if
- * written with leading zeros, as every tool does. */
-static int check_numbers(const struct shard_list *list, const char *root)
-{
-    uint64_t expected = 0, first_of = 0;
-    const char *first = NULL;
-    int prefix = 0;
-
-    for (uint32_t i = 0; i < list->count; i++) {
-        const char *name = file_name(list->paths[i]);
-        uint64_t number, of;
-        int length = shard_list_numbered(name, &number, &of);
-        if (length < 0)
-            continue;
-        if (!first) {
-            first = name;
-            first_of = of;
-            prefix = length;
-        } else if (of != first_of || length != prefix ||
-                   strncmp(name, first, (size_t)prefix) != 0) {
-            return fail(EINVAL,
-                        "%s: holds shards of more than one set (%s and %s); choose one "
-                        "with the format's option match=%.*s*",
-                        root, first, name, prefix, first);
-        }
-        if (number > expected)
-            break;
-        if (number < expected || number >= of)
-            return fail(EINVAL, "%s: its number is not within its set", list->paths[i]);
-        expected++;
-    }
-    if (first && expected != first_of)
-        return fail(ENOENT, "%s: shard %.*s-%05llu-of-%05llu is missing; the set is not complete",
-                    root, prefix, first, (unsigned long long)expected,
-                    (unsigned long long)first_of);
-    return 0;
-}
-
 int shard_list_open(struct shard_list *list, const char *root, const char *match,
                     bool (*wanted)(const char *name))
 {
@@ -175,7 +137,39 @@ int shard_list_open(struct shard_list *list, const char *root, const char *match
             list->companion = list->paths[i];
         else
             free(list->paths[i]);
-    return check_numbers(list, root);
+    /* Numbered shards must be one complete set. The paths are sorted, so the numbers of a set
+     * ascend if written with leading zeros, as every tool does. */
+    uint64_t expected = 0, first_of = 0;
+    const char *first = NULL;
+    int prefix = 0;
+    for (uint32_t i = 0; i < list->count; i++) {
+        const char *name = file_name(list->paths[i]);
+        uint64_t number, of;
+        int length = shard_list_numbered(name, &number, &of);
+        if (length < 0)
+            continue;
+        if (!first) {
+            first = name;
+            first_of = of;
+            prefix = length;
+        } else if (of != first_of || length != prefix ||
+                   strncmp(name, first, (size_t)prefix) != 0) {
+            return fail(EINVAL,
+                        "%s: holds shards of more than one set (%s and %s); choose one "
+                        "with the format's option match=%.*s*",
+                        root, first, name, prefix, first);
+        }
+        if (number > expected)
+            break;
+        if (number < expected || number >= of)
+            return fail(EINVAL, "%s: its number is not within its set", list->paths[i]);
+        expected++;
+    }
+    if (first && expected != first_of)
+        return fail(ENOENT, "%s: shard %.*s-%05llu-of-%05llu is missing; the set is not complete",
+                    root, prefix, first, (unsigned long long)expected,
+                    (unsigned long long)first_of);
+    return 0;
 }
 
 void shard_list_release(struct shard_list *list)

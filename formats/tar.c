@@ -30,21 +30,13 @@ struct tar_settings {
     struct tar_members members;
 };
 
+#define FIELD(field) offsetof(struct tar_settings, field)
 static const struct option_spec tar_options[] = {
-    {.name = "match",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct tar_settings, match),
-     .metavar = "PATTERN",
+    {"match", 0, OPTION_TEXT, FIELD(match), .metavar = "PATTERN",
      .summary = "in a folder, only files whose names match this shell pattern"},
-    {.name = "image",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct tar_settings, members.image),
-     .metavar = "EXTENSION",
+    {"image", 0, OPTION_TEXT, FIELD(members.image), .metavar = "EXTENSION",
      .summary = "files that are the image, as left.jpg or wav (default: those of image files)"},
-    {.name = "label",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct tar_settings, members.label),
-     .metavar = "KEY",
+    {"label", 0, OPTION_TEXT, FIELD(members.label), .metavar = "KEY",
      .summary = "member of .json files that is the label (default label, cls or class)"},
     {0},
 };
@@ -177,24 +169,6 @@ static int leave_out(const struct gathering *sample, const char *why)
     return catalog_add_unread(sample->catalog, path_of(sample), sample->first, what);
 }
 
-/* Its image may be elsewhere in the shard. */
-static int finish_imageless(struct gathering *sample)
-{
-    struct catalog *catalog = sample->catalog;
-    char text[320];
-
-    if (sample->is_sample)
-        return leave_out(sample, "no image of a supported kind is beside it" TO_CHOOSE
-                                 "; write shards with tar --sort=name");
-    if (key_set_has(&sample->with_image, sample->key))
-        return leave_out(sample, apart);
-    catalog->left_out += sample->files;
-    int code = catalog_remark(catalog, REMARK_NO_IMAGE, "%s: offset %llu: %s: no image" TO_CHOOSE,
-                              path_of(sample), (unsigned long long)sample->first,
-                              describe_sample(sample, text, sizeof text));
-    return code ? code : key_set_add(&sample->without, sample->key) < 0 ? -ENOMEM : 0;
-}
-
 static int finish_sample(struct gathering *sample)
 {
     char text[320];
@@ -219,26 +193,22 @@ static int finish_sample(struct gathering *sample)
             code = leave_out(sample, apart);
         if (code == 0 && key_set_add(&sample->with_image, sample->key) < 0)
             code = -ENOMEM;
-    } else if (!sample->is_linked) {
-        code = finish_imageless(sample);
+    } else if (!sample->is_linked && sample->is_sample) {
+        code = leave_out(sample, "no image of a supported kind is beside it" TO_CHOOSE
+                                 "; write shards with tar --sort=name");
+    } else if (!sample->is_linked && key_set_has(&sample->with_image, sample->key)) {
+        code = leave_out(sample, apart);
+    } else if (!sample->is_linked) { /* its image may be elsewhere in the shard */
+        sample->catalog->left_out += sample->files;
+        code = catalog_remark(sample->catalog, REMARK_NO_IMAGE,
+                              "%s: offset %llu: %s: no image" TO_CHOOSE, path_of(sample),
+                              (unsigned long long)sample->first,
+                              describe_sample(sample, text, sizeof text));
+        if (code == 0 && key_set_add(&sample->without, sample->key) < 0)
+            code = -ENOMEM;
     }
     sample->files = 0;
     return code;
-}
-
-/* Add a file of this extension to the sample. Returns NULL, or what is wrong with it. */
-static const char *note_extension(struct gathering *sample, const char *extension)
-{
-    size_t bytes = strlen(extension) + 1;
-
-    for (size_t at = 0; at < sample->extensions_bytes; at += strlen(sample->extensions + at) + 1)
-        if (strcasecmp(sample->extensions + at, extension) == 0)
-            return "a sample with two files with the same extension";
-    if (bytes > sizeof sample->extensions - sample->extensions_bytes)
-        return "a sample with too many files";
-    memcpy(sample->extensions + sample->extensions_bytes, extension, bytes);
-    sample->extensions_bytes += bytes;
-    return NULL;
 }
 
 static int gather_entry(struct scanner *scanner, struct gathering *sample,
@@ -282,11 +252,20 @@ static int gather_entry(struct scanner *scanner, struct gathering *sample,
     sample->end = entry->offset + entry->bytes;
     sample->images[tar_members_rank(sample->members, extension)]++;
     sample->is_sample |= tar_members_tell(extension);
-    const char *wrong = note_extension(sample, extension);
-    if (!wrong)
-        return 0;
-    sample->damaged = true;
-    return scanner_fault(scanner, EBADMSG, entry->header, wrong);
+    const size_t bytes = strlen(extension) + 1;
+    const char *wrong = bytes > sizeof sample->extensions - sample->extensions_bytes
+                            ? "a sample with too many files"
+                            : NULL;
+    for (size_t at = 0; at < sample->extensions_bytes; at += strlen(sample->extensions + at) + 1)
+        if (strcasecmp(sample->extensions + at, extension) == 0)
+            wrong = "a sample with two files with the same extension";
+    if (wrong) {
+        sample->damaged = true;
+        return scanner_fault(scanner, EBADMSG, entry->header, wrong);
+    }
+    memcpy(sample->extensions + sample->extensions_bytes, extension, bytes);
+    sample->extensions_bytes += bytes;
+    return 0;
 }
 
 static const uint8_t *from_scanner(void *context, uint64_t offset, size_t count, int *code)
@@ -296,8 +275,7 @@ static const uint8_t *from_scanner(void *context, uint64_t offset, size_t count,
 
 static bool block_may_begin(const struct scanner *scanner, uint64_t offset, const uint8_t *block)
 {
-    (void)scanner;
-    (void)offset;
+    (void)scanner, (void)offset;
     return tar_is_header(block);
 }
 

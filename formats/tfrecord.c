@@ -55,51 +55,24 @@ static uint32_t tfrecord_mask(uint32_t crc)
 static const char *const base_names[] = {"auto", "0", "1", NULL};
 static const char *const compression_names[] = {"none", "gzip", "zlib", NULL};
 
+#define FIELD(field) offsetof(struct tfrecord_settings, field)
 static const struct option_spec tfrecord_options[] = {
-    {.name = "match",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct tfrecord_settings, match),
-     .metavar = "PATTERN",
+    {"match", 0, OPTION_TEXT, FIELD(match), .metavar = "PATTERN",
      .summary = "in a folder, only files whose names match this shell pattern"},
-    {.name = "image",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct tfrecord_settings, image),
-     .metavar = "KEY",
+    {"image", 0, OPTION_TEXT, FIELD(image), .metavar = "KEY",
      .summary = "image feature (default image/encoded, else image)"},
-    {.name = "label",
-     .type = OPTION_TEXT,
-     .offset = offsetof(struct tfrecord_settings, label),
-     .metavar = "KEY",
+    {"label", 0, OPTION_TEXT, FIELD(label), .metavar = "KEY",
      .summary = "label feature (default image/class/label, else label)"},
-    {.name = "label-base",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct tfrecord_settings, base),
-     .fallback = "auto",
-     .choices = base_names,
+    {"label-base", 0, OPTION_CHOICE, FIELD(base), "auto", .choices = base_names,
      .summary = "number of the first class; auto: 1 for image/class/label, else 0"},
-    {.name = "compression",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct tfrecord_settings, compression),
-     .fallback = "none",
-     .choices = compression_names,
+    {"compression", 0, OPTION_CHOICE, FIELD(compression), "none", .choices = compression_names,
      .summary = "compression of written shards; detected when reading"},
-    {.name = "idx",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct tfrecord_settings, idx),
-     .fallback = "no",
+    {"idx", 0, OPTION_FLAG, FIELD(idx), "no",
      .summary = "write an .idx file beside each shard, as DALI's tfrecord2idx does"},
-    {.name = "max-inflation",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct tfrecord_settings, max_inflation),
-     .fallback = "200",
-     .zero = "none",
+    {"max-inflation", 0, OPTION_COUNT, FIELD(max_inflation), "200", .zero = "none",
      .summary = "reject a compressed shard that inflates to more than this many times its size "
                 "and to more than 64 MiB"},
-    {.name = "max-index",
-     .type = OPTION_SIZE,
-     .offset = offsetof(struct tfrecord_settings, max_index_bytes),
-     .fallback = "auto",
-     .zero = "auto",
+    {"max-index", 0, OPTION_SIZE, FIELD(max_index_bytes), "auto", .zero = "auto",
      .summary = "largest index of compressed shards; auto: "
                 "the size of the data, at least 64 MiB"},
     {0},
@@ -370,9 +343,8 @@ static int example_head(const struct tfrecord_settings *keys, const struct sampl
 {
     const char *image = keys->image ? keys->image : image_key;
     const char *label = keys->label ? keys->label : label_key;
-    struct image_header header;
-    image_header_read(sample->image, sample->image_bytes,
-                      &header); /* reads as many headers as the image has */
+    struct image_header header; /* as many fields of it as the image has */
+    image_header_read(sample->image, sample->image_bytes, &header);
     const char *kind = header.kind == IMAGE_UNKNOWN ? "PNG" : image_kind_name(header.kind);
     const uint32_t channels = header.palette ? 3 : header.components;
     const char *colours = channels == 1 ? "Grayscale" : channels == 4 ? "CMYK" : "RGB";
@@ -490,40 +462,6 @@ static const struct index_file_rules idx_rules = {.extensions = extensions,
                                                   .record_bytes = TFRECORD_FRAME_BYTES,
                                                   .measure = measure_record};
 
-/* Read one record of the stream. Returns 1, 0 at the end, or an error; sets *what if the frame is
- * damaged. */
-static int take_from_stream(struct inflate *stream, struct catalog *catalog, const char **what)
-{
-    uint64_t offset = inflate_stream_offset(stream);
-    uint8_t head[TFRECORD_HEAD_BYTES];
-    int64_t got = inflate_read(stream, head, sizeof head);
-
-    if (got <= 0)
-        return (int)got;
-    if (got < TFRECORD_HEAD_BYTES) {
-        *what = "the inflated stream ends inside the frame of a record";
-        return -EBADMSG;
-    }
-    uint64_t length = bytes_le64(head);
-    if (!head_right(head)) {
-        *what = "no record begins here (the CRC of its length is wrong; offset in the inflated "
-                "stream)";
-        return -EBADMSG;
-    }
-    /* Rejected before searching for a petabyte of data. */
-    if (length > CATALOG_RECORD_BYTES_MAX - TFRECORD_FRAME_BYTES) {
-        *what = "a record larger than 1 GiB less 128 KiB, the most that iobench reads";
-        return -EBADMSG;
-    }
-    got = inflate_read(stream, NULL, length + TFRECORD_TAIL_BYTES);
-    if (got >= 0 && (uint64_t)got < length + TFRECORD_TAIL_BYTES) {
-        *what = "the inflated stream ends inside a record";
-        return -EBADMSG;
-    }
-    int code = got < 0 ? (int)got : catalog_add(catalog, offset, length + TFRECORD_FRAME_BYTES);
-    return code ? code : 1;
-}
-
 /* After damage in a compressed stream no further record can be found: the rest of it is lost. */
 static int walk_compressed(const struct tfrecord_settings *settings, struct scanner *scanner,
                            struct catalog *catalog, uint32_t flags)
@@ -536,17 +474,37 @@ static int walk_compressed(const struct tfrecord_settings *settings, struct scan
     inflate_limit(stream, settings->max_inflation);
     catalog_set_compressed(catalog, flags);
     const char *what = NULL;
-    uint64_t offset = 0;
-    do {
+    uint64_t offset;
+    for (;;) {
+        uint8_t head[TFRECORD_HEAD_BYTES] = {0};
         offset = inflate_stream_offset(stream);
-        code = take_from_stream(stream, catalog, &what);
-        if (code > 0) {
-            int stopped = scanner_report(scanner, inflate_file_offset(stream));
-            if (stopped == 0)
-                stopped = scanner_count_inflated(scanner, settings->max_index_bytes);
-            code = stopped ? stopped : code;
+        int64_t got = inflate_read(stream, head, sizeof head);
+        code = got < 0 ? (int)got : 0;
+        if (got <= 0)
+            break;
+        const uint64_t length = bytes_le64(head);
+        what = got < TFRECORD_HEAD_BYTES ? "the inflated stream ends inside the frame of a record"
+               : !head_right(head)
+                   ? "no record begins here (the CRC of its length is wrong; offset in the "
+                     "inflated stream)"
+               : length > CATALOG_RECORD_BYTES_MAX - TFRECORD_FRAME_BYTES
+                   ? "a record larger than 1 GiB less 128 KiB, the most that iobench reads"
+                   : NULL; /* before a petabyte of data is searched for */
+        if (what)
+            break;
+        got = inflate_read(stream, NULL, length + TFRECORD_TAIL_BYTES);
+        if (got >= 0 && (uint64_t)got < length + TFRECORD_TAIL_BYTES) {
+            what = "the inflated stream ends inside a record";
+            break;
         }
-    } while (code > 0);
+        code = got < 0 ? (int)got : catalog_add(catalog, offset, length + TFRECORD_FRAME_BYTES);
+        if (code == 0)
+            code = scanner_report(scanner, inflate_file_offset(stream));
+        if (code == 0)
+            code = scanner_count_inflated(scanner, settings->max_index_bytes);
+        if (code)
+            break;
+    }
     if (what)
         code = scanner_fault(scanner, EBADMSG, offset, what);
     else if (code == -EBADMSG)

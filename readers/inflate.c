@@ -24,19 +24,11 @@ struct inflate_settings {
     uint64_t cursors;
 };
 
+#define FIELD(field) offsetof(struct inflate_settings, field)
 static const struct option_spec inflate_options[] = {
-    {.name = "threads",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct inflate_settings, threads),
-     .fallback = "0",
-     .maximum = 1024,
+    {"threads", 0, OPTION_COUNT, FIELD(threads), "0", .maximum = 1024,
      .summary = "inflating threads (0: one per CPU)"},
-    {.name = "cursors",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct inflate_settings, cursors),
-     .fallback = "64",
-     .minimum = 1,
-     .maximum = 65536,
+    {"cursors", 0, OPTION_COUNT, FIELD(cursors), "64", .minimum = 1, .maximum = 65536,
      .summary = "maximum number of open shards; each takes 0.6 MiB"},
     {0},
 };

@@ -27,18 +27,11 @@ struct lmdb_settings {
     bool readahead;
 };
 
+#define FIELD(field) offsetof(struct lmdb_settings, field)
 static const struct option_spec lmdb_options[] = {
-    {.name = "threads",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct lmdb_settings, threads),
-     .fallback = "1",
-     .minimum = 1,
-     .maximum = 4096,
+    {"threads", 0, OPTION_COUNT, FIELD(threads), "1", .minimum = 1, .maximum = 4096,
      .summary = "threads that take page faults; Caffe uses 1"},
-    {.name = "readahead",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct lmdb_settings, readahead),
-     .fallback = "yes",
+    {"readahead", 0, OPTION_FLAG, FIELD(readahead), "yes",
      .summary = "enable the kernel's readahead, as Caffe does; no: MDB_NORDAHEAD, as LSUN does"},
     {0},
 };

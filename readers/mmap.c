@@ -15,23 +15,13 @@ struct mmap_settings {
     bool readahead;
 };
 
+#define FIELD(field) offsetof(struct mmap_settings, field)
 static const struct option_spec mmap_options[] = {
-    {.name = "threads",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct mmap_settings, threads),
-     .fallback = "0",
-     .maximum = 4096,
+    {"threads", 0, OPTION_COUNT, FIELD(threads), "0", .maximum = 4096,
      .summary = "threads that take page faults (0: one per read in flight)"},
-    {.name = "files",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct mmap_settings, files),
-     .fallback = "auto",
-     .zero = "auto",
-     .maximum = UINT32_MAX,
+    {"files", 0, OPTION_COUNT, FIELD(files), "auto", .zero = "auto", .maximum = UINT32_MAX,
      .summary = "maximum number of mapped files (auto: half of vm.max_map_count)"},
-    {.name = "readahead",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct mmap_settings, readahead),
+    {"readahead", 0, OPTION_FLAG, FIELD(readahead),
      .summary = "enable the kernel's readahead (for sequential reads)"},
     {0},
 };

@@ -45,20 +45,11 @@ struct nfs_settings {
     uint64_t version;
 };
 
+#define FIELD(field) offsetof(struct nfs_settings, field)
 static const struct option_spec nfs_options[] = {
-    {.name = "nconnect",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct nfs_settings, nconnect),
-     .fallback = "4",
-     .minimum = 1,
-     .maximum = CONNECTIONS_MOST,
+    {"nconnect", 0, OPTION_COUNT, FIELD(nconnect), "4", .minimum = 1, .maximum = CONNECTIONS_MOST,
      .summary = "connections to the server"},
-    {.name = "version",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct nfs_settings, version),
-     .fallback = "0",
-     .zero = "auto",
-     .maximum = 4,
+    {"version", 0, OPTION_COUNT, FIELD(version), "0", .zero = "auto", .maximum = 4,
      .summary = "protocol version: 3 or 4; auto prefers 3"},
     {0},
 };

@@ -32,10 +32,9 @@ struct nvme_settings {
     bool poll;
 };
 
+#define FIELD(field) offsetof(struct nvme_settings, field)
 static const struct option_spec nvme_options[] = {
-    {.name = "poll",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct nvme_settings, poll),
+    {"poll", 0, OPTION_FLAG, FIELD(poll),
      .summary = "poll for completions (needs nvme.poll_queues=N on the kernel's command line)"},
     {0},
 };

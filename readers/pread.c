@@ -16,20 +16,12 @@ struct pread_settings {
     bool readahead;
 };
 
+#define FIELD(field) offsetof(struct pread_settings, field)
 static const struct option_spec pread_options[] = {
-    {.name = "threads",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct pread_settings, threads),
-     .fallback = "0",
-     .maximum = 4096,
+    {"threads", 0, OPTION_COUNT, FIELD(threads), "0", .maximum = 4096,
      .summary = "reading threads (0: one per read in flight)"},
-    {.name = "direct",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct pread_settings, direct),
-     .summary = "bypass the page cache (O_DIRECT)"},
-    {.name = "readahead",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct pread_settings, readahead),
+    {"direct", 0, OPTION_FLAG, FIELD(direct), .summary = "bypass the page cache (O_DIRECT)"},
+    {"readahead", 0, OPTION_FLAG, FIELD(readahead),
      .summary = "enable the kernel's readahead (for sequential reads)"},
     {0},
 };
