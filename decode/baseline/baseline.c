@@ -277,18 +277,6 @@ int baseline_start(struct baseline *decoder, void *memory)
 
 /* ---- entry points ---- */
 
-/* Do rows and bits ascend, the bits within bytes [from, end) of the file? */
-static bool points_ascend(const struct baseline_point *points, uint32_t count, uint64_t from,
-                          uint64_t end)
-{
-    struct baseline_point before = {.row = 0, .bit = from * 8};
-
-    for (uint32_t i = 0; i < count; before = points[i++])
-        if (points[i].row <= before.row || points[i].bit < before.bit || points[i].bit / 8 >= end)
-            return false;
-    return true;
-}
-
 static bool leaves_rows(const struct baseline *decoder)
 {
     return decoder->end_column < decoder->mcu_columns;
@@ -297,11 +285,16 @@ static bool leaves_rows(const struct baseline *decoder)
 int baseline_start_at(struct baseline *decoder, void *memory, const struct baseline_point *points,
                       uint32_t count)
 {
+    struct baseline_point before = {.row = 0, .bit = decoder->markers.scan * 8};
     uint32_t above = 0;
 
-    if (decoder->markers.is_progressive ||
-        !points_ascend(points, count, decoder->markers.scan, decoder->count))
+    if (decoder->markers.is_progressive)
         return BASELINE_OTHER;
+    /* Rows and bits ascend, the bits within the scan. */
+    for (uint32_t i = 0; i < count; before = points[i++])
+        if (points[i].row <= before.row || points[i].bit < before.bit ||
+            points[i].bit / 8 >= decoder->count)
+            return BASELINE_OTHER;
     prepare_region(decoder, memory);
     decoder->notes.spacing = 0;
     while (above < count && points[above].row <= decoder->first_row)

@@ -117,39 +117,19 @@ static int parse_frame(struct markers *markers, struct markers_segment segment)
     return markers->component_count > 1 && blocks > MCU_BLOCKS_MAX ? BASELINE_OTHER : 0;
 }
 
+/* A scan of all components or, of a progressive image, of one. */
 static int parse_scan(struct markers *markers, struct markers_segment segment)
 {
-    const uint8_t *count = take_bytes(&segment, 1);
-
-    if (!count || !markers->has_frame || *count != markers->component_count ||
-        segment.left != 2 * (size_t)*count + 3)
-        return BASELINE_OTHER;
-    for (uint32_t i = 0; i < markers->component_count; i++) {
-        struct markers_component *component = &markers->components[i];
-        const uint8_t *at = take_bytes(&segment, 2);
-        component->dc = at[1] >> 4;
-        component->ac = at[1] & 15;
-        if (at[0] != component->id || component->dc >= MARKERS_TABLES ||
-            component->ac >= MARKERS_TABLES || component->quantiser >= MARKERS_TABLES)
-            return BASELINE_OTHER;
-        if (!markers->dc[component->dc].defined || !markers->ac[component->ac].defined ||
-            !markers->quantiser_defined[component->quantiser])
-            return BASELINE_OTHER;
-    }
-    const uint8_t *rest = take_bytes(&segment, 3); /* first and last coefficient, bit positions */
-    return rest[0] == 0 && rest[1] == 63 && rest[2] == 0 ? 0 : BASELINE_OTHER;
-}
-
-static int parse_pass(struct markers *markers, struct markers_segment segment)
-{
+    const bool is_progressive = markers->is_progressive;
     const uint8_t *count = take_bytes(&segment, 1);
     struct markers_pass *pass = &markers->pass;
 
-    if (!count || !markers->has_frame || (*count != 1 && *count != markers->component_count) ||
+    if (!count || !markers->has_frame ||
+        (*count != markers->component_count && !(is_progressive && *count == 1)) ||
         segment.left != 2 * (size_t)*count + 3)
         return BASELINE_OTHER;
-    pass->count = *count; /* components: one, or all */
-    uint8_t at = 0;       /* of the frame's */
+    pass->count = *count;
+    uint8_t at = 0; /* of the frame's components */
     for (uint32_t i = 0; i < pass->count; i++, at++) {
         const uint8_t *source = take_bytes(&segment, 2);
         while (at < markers->component_count && markers->components[at].id != source[0])
@@ -163,9 +143,14 @@ static int parse_pass(struct markers *markers, struct markers_segment segment)
             component->quantiser >= MARKERS_TABLES ||
             !markers->quantiser_defined[component->quantiser])
             return BASELINE_OTHER;
+        if (!is_progressive &&
+            (!markers->dc[component->dc].defined || !markers->ac[component->ac].defined))
+            return BASELINE_OTHER;
         pass->components[i] = at;
     }
-    const uint8_t *rest = take_bytes(&segment, 3);
+    const uint8_t *rest = take_bytes(&segment, 3); /* first and last coefficient, bit positions */
+    if (!is_progressive)
+        return rest[0] == 0 && rest[1] == 63 && rest[2] == 0 ? 0 : BASELINE_OTHER;
     pass->first = rest[0];
     pass->last = rest[1];
     pass->high = rest[2] >> 4;
@@ -197,8 +182,7 @@ static int parse_segment(struct markers *markers, uint32_t marker, struct marker
         markers->restart_interval = be16(segment.at);
         return 0;
     case M_SOS:
-        return markers->is_progressive ? parse_pass(markers, segment)
-                                       : parse_scan(markers, segment);
+        return parse_scan(markers, segment);
     default:
         if ((marker >= M_APP0 && marker <= M_APP15) || marker == M_COM) {
             if (marker == M_APP0 && segment.left >= 14 && memcmp(segment.at, "JFIF", 5) == 0) {

@@ -7,47 +7,39 @@
 
 /* ---- segments: what is between markers, or points ---- */
 
-/* Copy the entropy-coded data at `from` into `to` until a marker or `end`, without stuffed zeros,
- * and add the padding. Stores the end of the copy. Returns where it stopped. */
-static const uint8_t *unstuff(const uint8_t *from, const uint8_t *end, uint8_t *to,
-                              uint8_t **to_end)
-{
-    while (from < end) {
-        const uint8_t *marker = memchr(from, 0xff, (size_t)(end - from));
-        const size_t count = (size_t)((marker ? marker : end) - from);
-        memcpy(to, from, count);
-        to += count;
-        from += count;
-        if (!marker || end - marker < 2 || marker[1] != 0)
-            break;
-        *to++ = 0xff;
-        from += 2;
-    }
-    memset(to, 0, ENTROPY_PADDING);
-    *to_end = to;
-    return from;
-}
-
 /* Begin at the bytes `next`. */
 static int begin_segment(struct baseline *decoder)
 {
     const uint8_t *const file_end = decoder->bytes + decoder->count;
     const struct baseline_point *point = decoder->route.next;
-    const uint8_t *limit = file_end;
-    uint8_t *end;
+    const uint8_t *limit = file_end, *from = decoder->next;
+    uint8_t *to = decoder->unstuffed;
 
     /* Just past the next point: where its byte is 0xff, with a zero. */
     if (point != decoder->route.end && point->bit / 8 + 2 <= decoder->count)
         limit = decoder->bytes + point->bit / 8 + 2;
+    /* Copy the entropy-coded data until a marker or the limit, without stuffed zeros. */
+    while (from < limit) {
+        const uint8_t *marker = memchr(from, 0xff, (size_t)(limit - from));
+        const size_t count = (size_t)((marker ? marker : limit) - from);
+        memcpy(to, from, count);
+        to += count;
+        from += count;
+        if (!marker || limit - marker < 2 || marker[1] != 0)
+            break;
+        *to++ = 0xff;
+        from += 2;
+    }
+    memset(to, 0, ENTROPY_PADDING);
     decoder->segment = decoder->next;
-    decoder->next = unstuff(decoder->next, limit, decoder->unstuffed, &end);
+    decoder->next = from;
     /* It ends at a marker, before which any 0xff are filling; without one, the file is cut. */
     while (file_end - decoder->next > 1 && decoder->next[0] == 0xff && decoder->next[1] == 0xff)
         decoder->next++;
     if (file_end - decoder->next < 2 || (limit == file_end && decoder->next[1] == 0))
         return BASELINE_OTHER;
-    decoder->stream = (struct entropy_stream){
-        .start = decoder->unstuffed, .next = decoder->unstuffed, .end = end};
+    decoder->stream =
+        (struct entropy_stream){.start = decoder->unstuffed, .next = decoder->unstuffed, .end = to};
     decoder->interval_left = decoder->markers.restart_interval;
     memset(decoder->dc, 0, sizeof decoder->dc);
     decoder->notes.bytes = decoder->notes.stuffed = 0;
@@ -271,27 +263,6 @@ static int decode_region(struct baseline *decoder)
     return 0;
 }
 
-/* Note the point before the next row. */
-static void note_point(struct baseline *decoder)
-{
-    const struct entropy_stream *stream = &decoder->stream;
-    const uint32_t row = decoder->decoded_rows;
-    const uint64_t position = entropy_position(stream);
-    const uint8_t *at = stream->start + decoder->notes.bytes;
-    const uint8_t *const end = stream->start + position / 8;
-    struct baseline_point *point = &decoder->notes.points[row / decoder->notes.spacing - 1];
-
-    /* In the file, a stuffed zero follows every 0xff. */
-    for (; (at = memchr(at, 0xff, (size_t)(end - at))); at++)
-        decoder->notes.stuffed++;
-    decoder->notes.bytes = position / 8;
-    *point = (struct baseline_point){
-        .row = row,
-        .bit = ((uint64_t)(decoder->segment - decoder->bytes) + decoder->notes.stuffed) * 8 +
-               position};
-    memcpy(point->dc, decoder->dc, sizeof point->dc);
-}
-
 int baseline_mcus_decode_row(struct baseline *decoder)
 {
     const struct baseline_point *point = decoder->route.next;
@@ -300,8 +271,22 @@ int baseline_mcus_decode_row(struct baseline *decoder)
 
     assert(decoder->decoded_rows < decoder->mcu_rows);
     if (decoder->notes.spacing && decoder->decoded_rows &&
-        decoder->decoded_rows % decoder->notes.spacing == 0)
-        note_point(decoder);
+        decoder->decoded_rows % decoder->notes.spacing == 0) { /* note the point before the row */
+        const struct entropy_stream *stream = &decoder->stream;
+        const uint64_t position = entropy_position(stream);
+        const uint8_t *at = stream->start + decoder->notes.bytes;
+        const uint8_t *const end = stream->start + position / 8;
+        struct baseline_point *noted =
+            &decoder->notes.points[decoder->decoded_rows / decoder->notes.spacing - 1];
+        /* In the file, a stuffed zero follows every 0xff. */
+        for (; (at = memchr(at, 0xff, (size_t)(end - at))); at++)
+            decoder->notes.stuffed++;
+        decoder->notes.bytes = position / 8;
+        const uint64_t segment = (uint64_t)(decoder->segment - decoder->bytes);
+        *noted = (struct baseline_point){.row = decoder->decoded_rows,
+                                         .bit = (segment + decoder->notes.stuffed) * 8 + position};
+        memcpy(noted->dc, decoder->dc, sizeof noted->dc);
+    }
     if (decoder->markers.is_progressive) { /* all coefficients are there */
         if (decoder->decoded_rows >= decoder->first_row && decode_region(decoder))
             return BASELINE_OTHER;
@@ -434,49 +419,34 @@ static int decode_pass(struct baseline *decoder)
     return entropy_is_complete(&decoder->stream) ? 0 : BASELINE_OTHER;
 }
 
-/* Does a scan follow those before, in the order that libjpeg demands? low: the lowest bit that each
- * coefficient has; none yet: negative. */
-static bool add_progress(int8_t low[MARKERS_COMPONENTS][64], const struct markers_pass *pass)
-{
-    for (uint32_t i = 0; i < pass->count; i++) {
-        int8_t *of = low[pass->components[i]];
-        if (pass->first > 0 && of[0] < 0)
-            return false;
-        for (uint32_t k = pass->first; k <= pass->last; k++) {
-            if (of[k] != (pass->high ? pass->high : -1))
-                return false;
-            of[k] = (int8_t)pass->low;
-        }
-    }
-    return true;
-}
-
-/* List the Huffman codes of a scan. */
-static bool list_codes(struct baseline *decoder)
-{
-    const struct markers *markers = &decoder->markers;
-    const struct markers_pass *pass = &markers->pass;
-    const bool is_dc = pass->first == 0;
-
-    for (uint32_t i = 0; i < pass->count && !(is_dc && pass->high); i++) {
-        const struct markers_component *component = &markers->components[pass->components[i]];
-        const struct markers_table *table =
-            is_dc ? &markers->dc[component->dc] : &markers->ac[component->ac];
-        if (!table->defined ||
-            !baseline_huffman_list(&decoder->codes[pass->components[i]], table, is_dc))
-            return false;
-    }
-    return true;
-}
-
 static int decode_passes(struct baseline *decoder)
 {
     struct markers *markers = &decoder->markers;
-    int8_t low[MARKERS_COMPONENTS][64];
+    const struct markers_pass *pass = &markers->pass;
+    int8_t low[MARKERS_COMPONENTS][64]; /* bit that each coefficient has; none yet: negative */
 
     memset(low, -1, sizeof low);
-    while (markers->pass.count) {
-        if (!add_progress(low, &markers->pass) || !list_codes(decoder) || decode_pass(decoder) ||
+    while (pass->count) {
+        const bool is_dc = pass->first == 0;
+        for (uint32_t i = 0; i < pass->count; i++) { /* scans follow in the order of libjpeg */
+            int8_t *of = low[pass->components[i]];
+            if (!is_dc && of[0] < 0)
+                return BASELINE_OTHER;
+            for (uint32_t k = pass->first; k <= pass->last; k++) {
+                if (of[k] != (pass->high ? pass->high : -1))
+                    return BASELINE_OTHER;
+                of[k] = (int8_t)pass->low;
+            }
+        }
+        for (uint32_t i = 0; i < pass->count && !(is_dc && pass->high); i++) {
+            const struct markers_component *component = &markers->components[pass->components[i]];
+            const struct markers_table *table =
+                is_dc ? &markers->dc[component->dc] : &markers->ac[component->ac];
+            if (!table->defined ||
+                !baseline_huffman_list(&decoder->codes[pass->components[i]], table, is_dc))
+                return BASELINE_OTHER;
+        }
+        if (decode_pass(decoder) ||
             baseline_markers_next_pass(markers, decoder->bytes, decoder->count,
                                        (size_t)(decoder->next - decoder->bytes)))
             return BASELINE_OTHER;
