@@ -119,14 +119,6 @@ static int list_files(struct listing *listing, const char *path)
     return code;
 }
 
-static void clear_listing(struct listing *listing)
-{
-    for (size_t i = 0; i < listing->count; i++)
-        free(listing->paths[i]);
-    free(listing->paths);
-    *listing = (struct listing){0};
-}
-
 /* Count the bytes that any process has read since boot from the disks below these files that are
  * not in the list yet: each disk counts once, for the first files on it. Returns false if unknown:
  * no local disk holds the files, or it keeps no counters. */
@@ -374,55 +366,6 @@ static const struct cachectl_command {
     {"warm", do_to_files, false},
 };
 
-static int run_command(struct call *call, const struct cachectl_command *command)
-{
-    bool failed = false;
-
-    call->makes_cold = command->makes_cold;
-    call->rows = json_array();
-    call->probe = residency_probe_create();
-    call->disks = memory_zeroed(sizeof *call->disks);
-    if (!call->rows || !call->probe || !call->disks)
-        return complain();
-    if (!call->json)
-        printf("%12s %12s %9s  %-10s  %s\n", "RESIDENT", "SIZE", "PERCENT", "STATE", "PATH");
-    for (int i = 0; i < call->count; i++) {
-        struct listing listing;
-        int code = list_files(&listing, call->operands[i]);
-        if (code == 0 && command->makes_cold && listing.count == 0)
-            code = fail(ENODATA, "%s: no files; is its file system mounted?", call->operands[i]);
-        if (code == 0)
-            code = command->one(call, call->operands[i], &listing);
-        if (code == 0 && listing.unread_count)
-            code = fail(EACCES, "%zu folders or links could not be followed; the first: %s",
-                        listing.unread_count, listing.reason);
-        if (code)
-            failed = complain() != EXIT_OK;
-        clear_listing(&listing);
-    }
-    if (call->json) {
-        char *text = json_to_text(call->rows, JSON_INDENT(2));
-        if (text)
-            puts(text);
-        else
-            failed = complain() != EXIT_OK;
-        free(text);
-    } else if (call->count > 1 || call->files) {
-        print_total("total", &call->sum, true);
-    }
-    fflush(stdout);
-    if (escape_output_error()) {
-        fprintf(stderr, "cachectl: standard output: %s\n", fail_errno_text(escape_output_error()));
-        failed = true;
-    }
-    if (call->sum.unverified_count || (command->makes_cold && call->sum.state != RESIDENCY_COLD))
-        failed = true;
-    json_decref(call->rows);
-    free(call->disks);
-    residency_probe_destroy(call->probe);
-    return failed ? EXIT_FAILED : EXIT_OK;
-}
-
 /* ---- the command line ---- */
 
 enum { OPTION_JSON = 256, OPTION_TIMEOUT, OPTION_VERSION };
@@ -494,5 +437,50 @@ int main(int argc, char **argv)
         fprintf(stderr, "cachectl: %s: no PATH\nTry 'cachectl --help'.\n", command->name);
         return EXIT_MISUSED;
     }
-    return run_command(&call, command);
+    bool failed = false;
+    call.makes_cold = command->makes_cold;
+    call.rows = json_array();
+    call.probe = residency_probe_create();
+    call.disks = memory_zeroed(sizeof *call.disks);
+    if (!call.rows || !call.probe || !call.disks)
+        return complain();
+    if (!call.json)
+        printf("%12s %12s %9s  %-10s  %s\n", "RESIDENT", "SIZE", "PERCENT", "STATE", "PATH");
+    for (int i = 0; i < call.count; i++) {
+        struct listing listing;
+        int code = list_files(&listing, call.operands[i]);
+        if (code == 0 && command->makes_cold && listing.count == 0)
+            code = fail(ENODATA, "%s: no files; is its file system mounted?", call.operands[i]);
+        if (code == 0)
+            code = command->one(&call, call.operands[i], &listing);
+        if (code == 0 && listing.unread_count)
+            code = fail(EACCES, "%zu folders or links could not be followed; the first: %s",
+                        listing.unread_count, listing.reason);
+        if (code)
+            failed = complain() != EXIT_OK;
+        for (size_t k = 0; k < listing.count; k++)
+            free(listing.paths[k]);
+        free(listing.paths);
+    }
+    if (call.json) {
+        char *text = json_to_text(call.rows, JSON_INDENT(2));
+        if (text)
+            puts(text);
+        else
+            failed = complain() != EXIT_OK;
+        free(text);
+    } else if (call.count > 1 || call.files) {
+        print_total("total", &call.sum, true);
+    }
+    fflush(stdout);
+    if (escape_output_error()) {
+        fprintf(stderr, "cachectl: standard output: %s\n", fail_errno_text(escape_output_error()));
+        failed = true;
+    }
+    if (call.sum.unverified_count || (command->makes_cold && call.sum.state != RESIDENCY_COLD))
+        failed = true;
+    json_decref(call.rows);
+    free(call.disks);
+    residency_probe_destroy(call.probe);
+    return failed ? EXIT_FAILED : EXIT_OK;
 }

@@ -7,6 +7,7 @@
 #include "dataset/store.h"
 #include "dataset/zstd_stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <isa-l/igzip_lib.h>
 #include <stdbool.h>
@@ -87,89 +88,61 @@ static int damaged(const struct inflate *inflate, const char *what)
                 (unsigned long long)inflate_file_offset(inflate), what);
 }
 
-static int fill_input(struct inflate *inflate)
-{
-    ssize_t got = store_read_at(inflate->file, inflate->input, INPUT_BYTES, inflate->file_offset);
-
-    if (got < 0)
-        return (int)got;
-    inflate->end = got == 0;
-    inflate->file_offset += (uint64_t)got;
-    inflate->state.next_in = inflate->input;
-    inflate->state.avail_in = (uint32_t)got;
-    return 0;
-}
-
-/* As inflate_some(). */
-static int64_t zstd_some(struct inflate *inflate, uint8_t *to, uint32_t count)
-{
-    struct inflate_state *state = &inflate->state;
-    size_t used, made;
-
-    for (;;) {
-        if (state->avail_in == 0 && !inflate->end) {
-            int code = fill_input(inflate);
-            if (code)
-                return code;
-        }
-        if (state->avail_in == 0 && inflate->frame_complete)
-            return 0;
-        const char *wrong = zstd_stream_step(inflate->zstd, state->next_in, state->avail_in, &used,
-                                             to, count, &made, &inflate->frame_complete);
-        if (wrong)
-            return damaged(inflate, wrong);
-        state->next_in += used;
-        state->avail_in -= (uint32_t)used;
-        inflate->stream_offset += made;
-        if (made > 0)
-            return (int64_t)made;
-        if (inflate->end && used == 0 && !inflate->frame_complete)
-            return damaged(inflate, "truncated compressed file");
-    }
-}
-
 /* Inflate up to count bytes into to. Returns 0 only at the end of the stream. */
 static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count)
 {
     struct inflate_state *state = &inflate->state;
+    const bool is_zstd = inflate->compression == SHARD_ZSTD;
 
-    if (inflate->compression == SHARD_ZSTD)
-        return zstd_some(inflate, to, count);
     for (;;) {
         if (state->avail_in == 0 && !inflate->end) {
-            int code = fill_input(inflate);
-            if (code)
-                return code;
+            const ssize_t got =
+                store_read_at(inflate->file, inflate->input, INPUT_BYTES, inflate->file_offset);
+            if (got < 0)
+                return got;
+            inflate->end = got == 0;
+            inflate->file_offset += (uint64_t)got;
+            state->next_in = inflate->input;
+            state->avail_in = (uint32_t)got;
         }
-        bool complete = state->block_state == ISAL_BLOCK_FINISH;
-        if (complete && state->avail_in > 0) {
-            if (inflate->compression == SHARD_ZLIB)
-                return damaged(inflate, "trailing bytes after the compressed data");
-            begin_member(inflate);
-        } else if (complete) {
+        bool complete = is_zstd ? inflate->frame_complete : state->block_state == ISAL_BLOCK_FINISH;
+        if (complete && state->avail_in == 0)
             return 0;
-        }
-        uint32_t avail_in = state->avail_in;
-        state->next_out = to;
-        state->avail_out = count;
-        int result = isal_inflate(state);
-        if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT) {
-            /* On an error ISA-L may leave a count below zero. */
-            if (state->avail_in > avail_in)
+        if (complete && inflate->compression == SHARD_ZLIB)
+            return damaged(inflate, "trailing bytes after the compressed data");
+        if (complete && !is_zstd)
+            begin_member(inflate);
+        const uint32_t avail_in = state->avail_in;
+        size_t used = avail_in, made;
+        if (is_zstd) {
+            const char *wrong = zstd_stream_step(inflate->zstd, state->next_in, avail_in, &used, to,
+                                                 count, &made, &inflate->frame_complete);
+            if (wrong)
+                return damaged(inflate, wrong);
+            state->next_in += used;
+            state->avail_in -= (uint32_t)used;
+        } else {
+            state->next_out = to;
+            state->avail_out = count;
+            int result = isal_inflate(state);
+            if (state->avail_in > avail_in) /* on an error ISA-L may leave a count below zero */
                 state->avail_in = avail_in;
-            return damaged(
-                inflate, result == ISAL_INCORRECT_CHECKSUM ? "wrong checksum of the compressed data"
-                         : result == ISAL_INVALID_WRAPPER  ? "no gzip or zlib header"
-                         : result == ISAL_UNSUPPORTED_METHOD ? "compression method is not deflate"
-                         : result == ISAL_NEED_DICT          ? "compressed with a dictionary"
-                                                             : "damaged compressed data");
+            if (result != ISAL_DECOMP_OK && result != ISAL_END_INPUT)
+                return damaged(inflate, result == ISAL_INCORRECT_CHECKSUM
+                                            ? "wrong checksum of the compressed data"
+                                        : result == ISAL_INVALID_WRAPPER ? "no gzip or zlib header"
+                                        : result == ISAL_UNSUPPORTED_METHOD
+                                            ? "compression method is not deflate"
+                                        : result == ISAL_NEED_DICT ? "compressed with a dictionary"
+                                                                   : "damaged compressed data");
+            made = count - state->avail_out;
         }
-        int64_t made = count - state->avail_out;
-        if (made > 0) {
-            inflate->stream_offset += (uint64_t)made;
-            return made;
-        }
-        if (inflate->end && avail_in == 0 && state->block_state != ISAL_BLOCK_FINISH)
+        assert(made <= count);
+        inflate->stream_offset += made;
+        if (made > 0)
+            return (int64_t)made;
+        complete = is_zstd ? inflate->frame_complete : state->block_state == ISAL_BLOCK_FINISH;
+        if (inflate->end && used == 0 && !complete)
             return damaged(inflate, "truncated compressed file");
     }
 }

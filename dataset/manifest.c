@@ -91,29 +91,6 @@ static bool parse_number(const char **at, uint64_t most, uint64_t *number)
     return errno == 0 && *number <= most;
 }
 
-/* escaped: the path as it appears in the line. */
-static int add_file(struct parsing *parsing, const char *escaped, struct manifest_file file)
-{
-    struct manifest *manifest = parsing->manifest;
-
-    assert(parsing->shard < manifest->shards);
-    file.path = unescape(escaped);
-    file.shard = parsing->shard;
-    if (!file.path || !names_below_stays(file.path)) {
-        free(file.path);
-        return 0;
-    }
-    if (memory_room(&manifest->files, manifest->file_count, sizeof *manifest->files, "files") ||
-        memory_room(&parsing->file_rounds, manifest->file_count, sizeof *parsing->file_rounds,
-                    "files")) {
-        free(file.path);
-        return -ENOMEM;
-    }
-    parsing->file_rounds[manifest->file_count] = parsing->round;
-    manifest->files[manifest->file_count++] = file;
-    return 0;
-}
-
 static int parse_line(struct parsing *parsing, const char *line)
 {
     static const char *const words[] = {"shard ", "done ", "file ", "folder ", "by ", "command "};
@@ -159,7 +136,22 @@ static int parse_line(struct parsing *parsing, const char *line)
             return 0;
         file.mtime_ns = negative ? -(int64_t)number : (int64_t)number;
     }
-    return add_file(parsing, rest, file);
+    assert(parsing->shard < manifest->shards);
+    file.path = unescape(rest);
+    file.shard = parsing->shard;
+    if (!file.path || !names_below_stays(file.path)) {
+        free(file.path);
+        return 0;
+    }
+    if (memory_room(&manifest->files, manifest->file_count, sizeof *manifest->files, "files") ||
+        memory_room(&parsing->file_rounds, manifest->file_count, sizeof *parsing->file_rounds,
+                    "files")) {
+        free(file.path);
+        return -ENOMEM;
+    }
+    parsing->file_rounds[manifest->file_count] = parsing->round;
+    manifest->files[manifest->file_count++] = file;
+    return 0;
 }
 
 static bool parse_head(struct manifest *manifest, const char *line)

@@ -91,15 +91,6 @@ static int pixels_open(struct synthesis_pixels *pixels, uint32_t width_max, uint
     return 0;
 }
 
-static void pixels_close(struct synthesis_pixels *pixels)
-{
-    for (int i = 1; i < PIXELS_OCTAVES; i++)
-        free(pixels->octaves[i].values);
-    free(pixels->rows);
-    free(pixels->gain);
-    free(pixels->luma[0]);
-}
-
 /* ---- texture ---- */
 
 /* Products of two uniform numbers: many small values and a few large ones, like the wavelet
@@ -278,22 +269,6 @@ static void paint(int16_t *restrict row, int32_t count, int32_t light, int32_t s
     }
 }
 
-static void paint_row(struct synthesis_pixels *pixels, int32_t y)
-{
-    int32_t from, to;
-
-    for (int i = 0; i < PIXELS_LEAVES; i++) {
-        const struct pixels_leaf *leaf = &pixels->leaves[i];
-        if (!leaf_span(leaf, y, (int32_t)pixels->width, &from, &to))
-            continue;
-        int32_t light = leaf->light * 256;
-        light += (from - leaf->x) * leaf->slope_x + (y - leaf->y) * leaf->slope_y;
-        paint(pixels->light + from, to - from, light, leaf->slope_x,
-              from * leaf->wave_x + y * leaf->wave_y, leaf->wave_x, leaf->wave_height);
-        memset(pixels->gain + from, leaf->gain, (size_t)(to - from));
-    }
-}
-
 static inline int16_t clamp(int16_t value)
 {
     return value < 0 ? 0 : value > 255 ? 255 : value;
@@ -314,21 +289,6 @@ static void expose(uint8_t *restrict luma, const int16_t *restrict light,
     }
 }
 
-static void colour_row(struct synthesis_pixels *pixels, uint32_t row, int32_t y)
-{
-    uint8_t *cb = pixels->cb[row], *cr = pixels->cr[row];
-    const int32_t width = (int32_t)pixels->width / 2;
-    int32_t from, to;
-
-    for (int i = 0; i < PIXELS_LEAVES; i++) {
-        const struct pixels_leaf *leaf = &pixels->leaves[i];
-        if (!leaf_span(leaf, y, 2 * width, &from, &to))
-            continue;
-        memset(cb + from / 2, leaf->cb, (size_t)((to + 1) / 2 - from / 2));
-        memset(cr + from / 2, leaf->cr, (size_t)((to + 1) / 2 - from / 2));
-    }
-}
-
 /* Texture also tints: one row of the half-size octave is added to Cb, the next is subtracted from
  * Cr. */
 VECTOR_CLONES
@@ -346,10 +306,21 @@ static void pixels_strip(struct synthesis_pixels *pixels, uint32_t top)
 {
     const struct pixels_octave *half = &pixels->octaves[1];
     const uint32_t width = pixels->width;
+    int32_t from, to;
 
     for (uint32_t i = 0; i < PIXELS_STRIP; i++) {
         texture_row(pixels, 0, pixels->noise, top + i, width, pixels->fine_gain);
-        paint_row(pixels, (int32_t)(top + i));
+        for (int k = 0; k < PIXELS_LEAVES; k++) {
+            const struct pixels_leaf *leaf = &pixels->leaves[k];
+            const int32_t y = (int32_t)(top + i);
+            if (!leaf_span(leaf, y, (int32_t)width, &from, &to))
+                continue;
+            int32_t light = leaf->light * 256;
+            light += (from - leaf->x) * leaf->slope_x + (y - leaf->y) * leaf->slope_y;
+            paint(pixels->light + from, to - from, light, leaf->slope_x,
+                  from * leaf->wave_x + y * leaf->wave_y, leaf->wave_x, leaf->wave_height);
+            memset(pixels->gain + from, leaf->gain, (size_t)(to - from));
+        }
         pixels->light[width] = pixels->light[width - 1];
         if (top + i == 0)
             memcpy(pixels->light_before, pixels->light, (width + 1) * sizeof(int16_t));
@@ -362,7 +333,13 @@ static void pixels_strip(struct synthesis_pixels *pixels, uint32_t top)
     for (uint32_t i = 0; i < PIXELS_STRIP / 2; i++) {
         uint32_t y = top / 2 + i;
         const int16_t *noise = half->values + (size_t)y * half->stride;
-        colour_row(pixels, i, (int32_t)(2 * y));
+        for (int k = 0; k < PIXELS_LEAVES; k++) {
+            const struct pixels_leaf *leaf = &pixels->leaves[k];
+            if (!leaf_span(leaf, (int32_t)(2 * y), (int32_t)width / 2 * 2, &from, &to))
+                continue;
+            memset(pixels->cb[i] + from / 2, leaf->cb, (size_t)((to + 1) / 2 - from / 2));
+            memset(pixels->cr[i] + from / 2, leaf->cr, (size_t)((to + 1) / 2 - from / 2));
+        }
         tint(pixels->cb[i], pixels->cr[i], noise, noise + half->stride, width / 2, 48);
     }
 }
@@ -537,8 +514,7 @@ static void on_error(j_common_ptr jpeg)
 
 static void on_message(j_common_ptr jpeg, int level)
 {
-    (void)jpeg;
-    (void)level;
+    (void)jpeg, (void)level;
 }
 
 static void destination_begin(j_compress_ptr jpeg)
@@ -632,7 +608,11 @@ void synthesis_close(struct synthesis *synthesis)
     if (synthesis->created)
         jpeg_destroy_compress(&synthesis->jpeg);
     bump_close(&synthesis->bump);
-    pixels_close(&synthesis->pixels);
+    for (int i = 1; i < PIXELS_OCTAVES; i++)
+        free(synthesis->pixels.octaves[i].values);
+    free(synthesis->pixels.rows);
+    free(synthesis->pixels.gain);
+    free(synthesis->pixels.luma[0]);
     free(synthesis->image);
     free(synthesis);
 }
