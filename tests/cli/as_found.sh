@@ -83,6 +83,16 @@ for set in tar/masks tar/masks/a.tar; do
     packs "$set" 12
 done
 packs tar/masks.tar.gz 12
+images() { # SET: of what pack makes of it
+    rm -rf copy
+    expect 0 "$IOBENCH" pack "$1" copy -f files
+    find copy -name '*.jpg' -exec cksum {} + | cut -d ' ' -f 1,2 | sort
+}
+wanted=$(images plain)
+for set in tar/masks tar/masks.tar.gz; do
+    is_read "$set" || continue
+    [ "$(images "$set")" = "$wanted" ] || die "$set: not the plain image of each sample"
+done
 opens tar/views 12
 says "samples with several images, of which the first is used: 12; the first: tar/views/a.tar: offset 0: s00 (left.jpg, right.jpg, cls)"
 refuses tar/views "several images (12 such samples in all)" "s00 (left.jpg, right.jpg, cls)" "tar:image=EXTENSION"
