@@ -233,39 +233,6 @@ void baseline_huffman_want_skip(struct huffman *huffman)
     huffman->has_skip = true;
 }
 
-static bool build_tables(struct huffman *huffman, const struct markers_table *dc,
-                         const struct markers_table *ac)
-{
-    const uint32_t dc_bits = HUFFMAN_DC_BITS, ac_bits = HUFFMAN_AC_BITS;
-    struct huffman_singles dc_singles, ac_singles;
-    struct huffman_symbol symbol;
-
-    huffman->has_flat = huffman->has_skip = false;
-    huffman->dc_source = *dc;
-    huffman->ac_source = *ac;
-    if (!build_book(&huffman->dc_book, &dc_singles, dc, DC_BITS_MAX) ||
-        !build_book(&huffman->ac_book, &ac_singles, ac, AC_BITS_MAX))
-        return false;
-    for (uint32_t i = 0; i < 1U << dc_bits; i++) {
-        const uint32_t index = i << (HUFFMAN_BITS_MAX - dc_bits);
-        set_entry(&huffman->dc_table, dc_bits, i,
-                  find(&dc_singles, index, dc_bits, &symbol)
-                      ? pair_entry(&ac_singles, &symbol, index, dc_bits)
-                      : rare);
-    }
-    for (uint32_t i = 0; i < 1U << ac_bits; i++) {
-        const uint32_t index = i << (HUFFMAN_BITS_MAX - ac_bits);
-        struct huffman_entry entry = rare;
-        if (find(&ac_singles, index, ac_bits, &symbol)) /* ending writes zeros where zero is */
-            entry = symbol.ends ? pack(symbol.code_bits | HUFFMAN_BLOCK_ENDS, 0, 0, 1, 0, 0)
-                                : pair_entry(&ac_singles, &symbol, index, ac_bits);
-        set_entry(&huffman->ac_table, ac_bits, i, entry);
-    }
-    huffman->dc = finish_table(&huffman->dc_table, &huffman->dc_book, dc_bits);
-    huffman->ac = finish_table(&huffman->ac_table, &huffman->ac_book, ac_bits);
-    return true;
-}
-
 static bool same_codes(const struct markers_table *a, const struct markers_table *b)
 {
     return memcmp(a->counts, b->counts, sizeof a->counts) == 0 &&
@@ -285,6 +252,9 @@ struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct 
                                       const struct markers_table *ac)
 {
     struct huffman *oldest = &cache->slots[0];
+    const uint32_t dc_bits = HUFFMAN_DC_BITS, ac_bits = HUFFMAN_AC_BITS;
+    struct huffman_singles dc_singles, ac_singles;
+    struct huffman_symbol symbol;
 
     cache->use++;
     for (int i = 0; i < HUFFMAN_CACHE; i++) {
@@ -298,8 +268,29 @@ struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct 
             oldest = slot;
     }
     oldest->last_use = 0;
-    if (!build_tables(oldest, dc, ac))
+    oldest->has_flat = oldest->has_skip = false;
+    oldest->dc_source = *dc;
+    oldest->ac_source = *ac;
+    if (!build_book(&oldest->dc_book, &dc_singles, dc, DC_BITS_MAX) ||
+        !build_book(&oldest->ac_book, &ac_singles, ac, AC_BITS_MAX))
         return NULL;
+    for (uint32_t i = 0; i < 1U << dc_bits; i++) {
+        const uint32_t index = i << (HUFFMAN_BITS_MAX - dc_bits);
+        set_entry(&oldest->dc_table, dc_bits, i,
+                  find(&dc_singles, index, dc_bits, &symbol)
+                      ? pair_entry(&ac_singles, &symbol, index, dc_bits)
+                      : rare);
+    }
+    for (uint32_t i = 0; i < 1U << ac_bits; i++) {
+        const uint32_t index = i << (HUFFMAN_BITS_MAX - ac_bits);
+        struct huffman_entry entry = rare;
+        if (find(&ac_singles, index, ac_bits, &symbol)) /* ending writes zeros where zero is */
+            entry = symbol.ends ? pack(symbol.code_bits | HUFFMAN_BLOCK_ENDS, 0, 0, 1, 0, 0)
+                                : pair_entry(&ac_singles, &symbol, index, ac_bits);
+        set_entry(&oldest->ac_table, ac_bits, i, entry);
+    }
+    oldest->dc = finish_table(&oldest->dc_table, &oldest->dc_book, dc_bits);
+    oldest->ac = finish_table(&oldest->ac_table, &oldest->ac_book, ac_bits);
     oldest->last_use = cache->use;
     return oldest;
 }

@@ -146,9 +146,8 @@ struct huffman_cache {
 
 void baseline_huffman_start(struct huffman_cache *cache);
 
-/* Find or build the tables of a component. A cached set stays valid for the next
- * HUFFMAN_CACHE - 1 calls. Returns NULL if a code is invalid, or if a value is too large for 8-bit
- * samples. */
+/* Find or build the tables of a component. A cached set stays valid for the next HUFFMAN_CACHE - 1
+ * calls. Returns NULL if a code is invalid, or if a value is too large for 8-bit samples. */
 struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct markers_table *dc,
                                       const struct markers_table *ac);
 
