@@ -15,8 +15,7 @@ int hints_file_save(const struct catalog *catalog, const struct hints *hints, ch
 
 /* Returns 0 and *hints, the newest usable ones of all places; NULL if there are none; a negative
  * errno with the file in the reason if they are damaged, of other data (-ESTALE), or untrusted
- * (-EPERM).
- */
+ * (-EPERM). */
 int hints_file_load(const struct catalog *catalog, struct hints **hints);
 
 #endif

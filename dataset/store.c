@@ -134,26 +134,20 @@ bool store_is_same(const char *a, const char *b)
            store_stat(b, &of_b) == 0 && of_a.device == of_b.device && of_a.inode == of_b.inode;
 }
 
-/* Return where a path leads, as far as it exists: that, or a folder above it. NULL without memory.
- */
-static char *existing_path(const char *path)
-{
-    char *copy = strdup(path), *real = NULL, *slash;
-
-    while (copy && !(real = realpath(copy, NULL)) && (slash = strrchr(copy, '/')) && slash > copy)
-        *slash = '\0';
-    free(copy);
-    return real ? real : realpath(*path == '/' ? "/" : ".", NULL);
-}
-
 bool store_is_within(const char *path, const char *folder)
 {
     size_t length = strlen(folder);
-    char *above = store_is_local(path) ? existing_path(path) : NULL, *slash;
+    char *copy = store_is_local(path) ? strdup(path) : NULL, *above = NULL, *slash;
+
+    /* Where the path leads, as far as it exists: that, or a folder above it. */
+    while (copy && !(above = realpath(copy, NULL)) && (slash = strrchr(copy, '/')) && slash > copy)
+        *slash = '\0';
+    free(copy);
+    if (!above && store_is_local(path))
+        above = realpath(*path == '/' ? "/" : ".", NULL);
     bool inside = store_is_same(above ? above : path, folder) ||
                   (!store_is_local(path) && strncmp(path, folder, length) == 0 &&
                    (path[length] == '/' || (length > 0 && folder[length - 1] == '/')));
-
     while (above && !inside && (slash = strrchr(above, '/')) && slash > above) {
         *slash = '\0';
         inside = store_is_same(above, folder);

@@ -234,10 +234,9 @@ int tar_next(struct tar_walk *walk, struct tar_entry *entry)
             walk->name[bytes] = '\0';
             walk->has_name = true;
             code = 0;
-        } else if (type == 'x')
-            code = take_pax(walk, offset, bytes);
-        else
-            code = 1;
+        } else {
+            code = type == 'x' ? take_pax(walk, offset, bytes) : 1;
+        }
         if (code < 0)
             return code;
         uint64_t padded = (bytes + TAR_BLOCK_BYTES - 1) / TAR_BLOCK_BYTES * TAR_BLOCK_BYTES;

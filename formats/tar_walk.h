@@ -44,8 +44,7 @@ struct tar_walk {
     uint64_t pax_bytes;
 };
 
-/* Returns 1 and the next file, 0 at the end, -EBADMSG with walk->wrong, or the source's
- * error. */
+/* Returns 1 and the next file, 0 at the end, -EBADMSG with walk->wrong, or the source's error. */
 int tar_next(struct tar_walk *walk, struct tar_entry *entry);
 
 /* Return whether this block of TAR_BLOCK_BYTES is a header, by its checksum. */

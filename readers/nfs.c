@@ -134,29 +134,22 @@ static void join_list(struct read_list *list, struct nfs_read *read)
     list->last = read;
 }
 
-static void leave_list(struct nfs_read *read)
-{
-    struct read_list *list = read->list;
-
-    if (!list)
-        return;
-    *(read->previous ? &read->previous->next : &list->first) = read->next;
-    *(read->next ? &read->next->previous : &list->last) = read->previous;
-    read->list = NULL;
-}
-
 /* Sets the state; a read that waits keeps its place only if it waits for the same again. libnfs
  * holds reads that are SENT or ABANDONED. */
 static void set_state(struct nfs_read *read, enum read_state state)
 {
     struct connection *connection = read->connection;
     struct nfs_state *nfs = connection->nfs;
+    struct read_list *list = read->list;
 
     assert(state != READ_FREE || nfs->free_count < nfs->config->depth);
     connection->sent -= read->state == READ_SENT || read->state == READ_ABANDONED;
     connection->sent += state == READ_SENT || state == READ_ABANDONED;
-    if (state != READ_WAITING || read->list != &connection->waiting)
-        leave_list(read);
+    if (list && (state != READ_WAITING || list != &connection->waiting)) {
+        *(read->previous ? &read->previous->next : &list->first) = read->next;
+        *(read->next ? &read->next->previous : &list->last) = read->previous;
+        read->list = NULL;
+    }
     if (state == READ_WAITING && !read->list)
         join_list(&connection->waiting, read);
     read->state = state;
@@ -207,10 +200,7 @@ static void finish_read(struct nfs_read *read, int result)
 
 static void ignore(int status, struct nfs_context *context, void *body, void *private)
 {
-    (void)status;
-    (void)context;
-    (void)body;
-    (void)private;
+    (void)status, (void)context, (void)body, (void)private;
 }
 
 static void forget_file(void *owner, struct handle *handle)
@@ -592,7 +582,6 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
 {
     const struct nfs_settings *settings = chosen;
     struct nfs_state *nfs = state;
-
     struct epoll_event waking = {.events = EPOLLIN}; /* data.ptr NULL: the waker */
 
     nfs->config = config;

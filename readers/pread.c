@@ -33,7 +33,6 @@ struct pread_state {
 void pread_task(struct io_task *task)
 {
     int64_t from = 0;
-
     struct iovec whole = {.iov_base = task->buffer, .iov_len = task->bytes};
     struct iovec *parts = task->part_count > 0 ? task->parts : &whole;
     uint32_t part_count = task->part_count > 0 ? task->part_count : 1;

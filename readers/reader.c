@@ -71,7 +71,6 @@ static int drain(struct reader *reader)
     int count = 0;
 
     fail_hold();
-
     while (reader->in_flight) {
         count = reader_reap(reader, done, 32, DRAIN_WAIT_NS);
         if (count < 0 || (count == 0 && clock_now_ns() - start_ns > patience_ns))

@@ -427,21 +427,6 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
     }
 }
 
-/* Enter the kernel once: to submit, to run deferred completions, and to wait if nothing is done. */
-static int enter(struct uring *uring, uint64_t wait_ns)
-{
-    const unsigned flags = IO_URING_READ_ONCE(*uring->ring.sq.kflags);
-
-    if (uring->finished_count > 0 || io_uring_cq_ready(&uring->ring) > 0)
-        wait_ns = 0;
-    if (wait_ns == 0 && io_uring_sq_ready(&uring->ring) == 0 &&
-        !(flags & (SQ_CQ_OVERFLOW | SQ_TASKRUN)) && !(uring->setup_flags & IORING_SETUP_IOPOLL))
-        return 0;
-    uring->prepared_bytes = 0;
-    int code = uring_enter(&uring->ring, wait_ns);
-    return code ? fail(code, "io_uring_enter: %s", fail_errno_text(code)) : 0;
-}
-
 int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
     struct uring *uring = state;
@@ -468,9 +453,17 @@ int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t w
             uring->waker_is_polled = true;
         }
         const bool asked = waker_was_asked(&uring->waker);
-        int code = enter(uring, asked || polls ? 0 : left_ns);
-        if (code)
-            return code;
+        const unsigned flags = IO_URING_READ_ONCE(*uring->ring.sq.kflags);
+        if (asked || polls || uring->finished_count > 0 || io_uring_cq_ready(&uring->ring) > 0)
+            left_ns = 0;
+        /* Once: to submit, to run deferred completions, and to wait if nothing is done. */
+        if (left_ns > 0 || polls || io_uring_sq_ready(&uring->ring) > 0 ||
+            flags & (SQ_CQ_OVERFLOW | SQ_TASKRUN)) {
+            uring->prepared_bytes = 0;
+            const int code = uring_enter(&uring->ring, left_ns);
+            if (code)
+                return fail(code, "io_uring_enter: %s", fail_errno_text(code));
+        }
         io_uring_for_each_cqe(&uring->ring, head, cqe)
         {
             complete(uring, cqe->user_data, cqe->res);
@@ -595,27 +588,6 @@ static int set_up_ring(struct uring *uring, const struct uring_settings *setting
         code = make_best_ring(uring, 0);
     }
     return code;
-}
-
-/* The kernel reads ahead when a read meets a mark that it set in the page cache, once all before
- * the mark has arrived. Reads that begin more than a whole read-ahead further miss: to the kernel
- * these are others at random, into single pages. Less than all of it in flight is slower: the mark
- * is met later. */
-static void choose_read_ahead(struct uring *uring, const struct uring_settings *settings)
-{
-    const bool in_order = uring->config->in_order && !settings->direct;
-    uint64_t bytes = 0;
-    int fd = in_order && settings->readahead != READAHEAD_NO ? open_probe(uring) : -1;
-
-    if (fd >= 0) {
-        bytes = read_ahead_bytes("/sys", fd);
-        close(fd);
-    }
-    if (bytes >= READ_AHEAD_ENOUGH) {
-        uring->bytes_per_file = bytes;
-    } else if (settings->readahead != READAHEAD_YES) {
-        uring->handles.flags |= HANDLES_RANDOM;
-    }
 }
 
 /* Set up the ring without the features that this kernel or container refuses. Fills traits' engine
@@ -761,7 +733,20 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
 
     if (code)
         return code;
-    choose_read_ahead(uring, settings);
+    /* The kernel reads ahead when a read meets a mark that it set in the page cache, once all
+     * before the mark has arrived. Reads that begin more than a whole read-ahead further miss: to
+     * the kernel these are others at random, into single pages. Less than all of it in flight is
+     * slower: the mark is met later. */
+    const bool may_read_ahead =
+        config->in_order && !settings->direct && settings->readahead != READAHEAD_NO;
+    const int probe = may_read_ahead ? open_probe(uring) : -1;
+    const uint64_t bytes = probe >= 0 ? read_ahead_bytes("/sys", probe) : 0;
+    if (probe >= 0)
+        close(probe);
+    if (bytes >= READ_AHEAD_ENOUGH)
+        uring->bytes_per_file = bytes;
+    else if (settings->readahead != READAHEAD_YES)
+        uring->handles.flags |= HANDLES_RANDOM;
     traits->alignment = uring->handles.alignment;
     traits->scatters = !settings->direct;
     traits->batches = true;
@@ -816,8 +801,8 @@ static int try_flags(unsigned flags)
 static void uring_offers(reader_tell tell, void *context)
 {
     struct iovec region = {.iov_base = malloc(BUFFER_BYTES), .iov_len = BUFFER_BYTES};
-    uint32_t workers[2] = {0,
-                           0}; /* bounded, for files, on each NUMA node; unbounded; 0: only ask */
+    /* Bounded, for files, on each NUMA node; unbounded; 0: only ask. */
+    uint32_t workers[2] = {0, 0};
     const int none = -1;
     int polled = -ENODEV;
     struct folder_names disks;
