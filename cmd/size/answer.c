@@ -159,7 +159,7 @@ int sizing_answer(const struct sizing_request *request, struct sizing_answer *an
     const struct sizing_inputs *inputs = request->inputs;
     static const int needed[] = {SIZING_BATCH,      SIZING_SAMPLE_BYTES, SIZING_SAMPLES,
                                  SIZING_READ_BYTES, SIZING_GPUS,         SIZING_CACHE_RATE,
-                                 SIZING_CORES,      SIZING_RECORD_BYTES};
+                                 SIZING_CORES,      SIZING_RECORD_BYTES, SIZING_DEPTH};
 
     *answer = (struct sizing_answer){0};
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)

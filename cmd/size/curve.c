@@ -85,7 +85,7 @@ static double row_rate(const struct sizing_curve_row *row, double depth, double 
     const unsigned last = row->count - 1;
     unsigned at = 0;
 
-    assert(row->count > 0 && depth > 0);
+    assert(row->count > 0);
     if (depth <= row->depths[0])
         return log_rate(&row->bytes_per_s[0], deviations) + log(depth / row->depths[0]);
     if (depth >= row->depths[last])
