@@ -803,7 +803,7 @@ json_t *evaluate(const struct evaluate_node *node, const struct evaluate_scope *
         return number(node->number);
     case LITERAL:
         return json_text(node->text);
-    case TEXT:
+    case TEXT: {
         struct text_stream stream;
         char *text = NULL;
         size_t bytes;
@@ -823,6 +823,7 @@ json_t *evaluate(const struct evaluate_node *node, const struct evaluate_scope *
         else
             text_stream_close(&stream);
         return take_text(text);
+    }
     case NAME:
         first = strcmp(node->text, "null") == 0 ? NULL : find(scope, node->text);
         return first ? json_incref(first) : json_null();

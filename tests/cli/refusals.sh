@@ -5,6 +5,9 @@
 # new line "$ ..." and UPDATE=1, which rewrites what stands below each; check the difference by hand.
 # shellcheck disable=SC2154,SC2034,SC2329 # tmp and tried are those of streams.sh; the sessions call the functions
 . "$(dirname "$0")/streams.sh"
+for feature in MPI NFS URING ARCHIVE; do
+    built_with $feature || skip "built without $feature, which has texts of its own"
+done
 COLUMNS=80
 LC_ALL=C
 export COLUMNS LC_ALL
