@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A shape is a graph of cuDNN's operations. cuDNN has engines for the forms below, but none for
- * equivalent ones: in the backward pass, for example, BN before a ReLU must be written as (x -
- * mean)
- * * inverse * gamma + beta.
+ * equivalent ones: BN before a ReLU in the backward pass is (x - mean) * inverse * gamma + beta.
  *
  * Autotuning: the engines that support a shape run on data of its size, and the fastest is kept
  * whose numbers are right. The file of plans is keyed by what determines the fastest: versions of
@@ -85,7 +83,7 @@ static void dnn_get(cudnnStatus_t *status, part from, cudnnBackendAttributeName_
         *status = cudnnBackendGetAttribute(from, name, type, 1, &count, value);
 }
 
-static part dnn_part_begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t type)
+static part begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t type)
 {
     part made = NULL;
 
@@ -98,15 +96,15 @@ static part dnn_part_begin(struct dnn_graph *graph, cudnnBackendDescriptorType_t
     return made;
 }
 
-static void dnn_part_set(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t name,
-                         cudnnBackendAttributeType_t type, int64_t count, const void *values)
+static void set(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t name,
+                cudnnBackendAttributeType_t type, int64_t count, const void *values)
 {
     if (graph->code == 0)
         graph->code = dnn_check(cudnnBackendSetAttribute(made, name, type, count, values),
                                 "describe a convolution");
 }
 
-static void dnn_part_finish(struct dnn_graph *graph, part made)
+static void finish(struct dnn_graph *graph, part made)
 {
     if (graph->code == 0)
         graph->code = dnn_check(cudnnBackendFinalize(made), "describe a convolution");
@@ -116,7 +114,7 @@ static void dnn_part_finish(struct dnn_graph *graph, part made)
 static void link_part(struct dnn_graph *graph, part made, cudnnBackendAttributeName_t name,
                       part other)
 {
-    dnn_part_set(graph, made, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other);
+    set(graph, made, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &other);
 }
 
 /* ---- tensors ---- */
@@ -128,18 +126,18 @@ static part add_tensor(struct dnn_graph *graph, enum dnn_extent extent, cudnnDat
     const int64_t alignment = TENSOR_ALIGNMENT;
     const bool is_virtual = !stored;
     int64_t dims[4];
-    part made = dnn_part_begin(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
+    part made = begin(graph, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
 
     dnn_dims(graph->shape, extent, dims);
     const int64_t strides[] = {dims[1] * dims[2] * dims[3], 1, dims[1] * dims[3], dims[1]};
-    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &numbers);
-    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
-    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
-    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
-    dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
+    set(graph, made, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &numbers);
+    set(graph, made, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, 4, dims);
+    set(graph, made, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, 4, strides);
+    set(graph, made, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, 1, &id);
+    set(graph, made, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, 1, &alignment);
     if (is_virtual)
-        dnn_part_set(graph, made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
-    dnn_part_finish(graph, made);
+        set(graph, made, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN, 1, &is_virtual);
+    finish(graph, made);
     return made;
 }
 
@@ -156,15 +154,9 @@ static part tensor(struct dnn_graph *graph, enum dnn_tensor which)
 }
 
 /* A tensor between two operations, never stored. */
-static part intermediate_of(struct dnn_graph *graph, enum dnn_extent extent,
-                            cudnnDataType_t numbers)
+static part intermediate(struct dnn_graph *graph, enum dnn_extent extent, cudnnDataType_t numbers)
 {
     return add_tensor(graph, extent, numbers, dnn_uid(DNN_TENSORS) + graph->part_count, false);
-}
-
-static part intermediate(struct dnn_graph *graph, enum dnn_extent extent)
-{
-    return intermediate_of(graph, extent, CUDNN_DATA_FLOAT);
 }
 
 /* ---- the convolution ---- */
@@ -192,18 +184,16 @@ static part convolution(struct dnn_graph *graph)
                                     window->stride, window->pad_top),
                              behind(window->in_width, window->out_width, window->width,
                                     window->stride, window->pad_left)};
-    part made = dnn_part_begin(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
+    part made = begin(graph, CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
 
-    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1,
-                 &dimensions);
-    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1,
-                 &mode);
-    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, before);
-    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, after);
-    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
-    dnn_part_set(graph, made, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
-    dnn_part_finish(graph, made);
+    set(graph, made, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, CUDNN_TYPE_INT64, 1, &dimensions);
+    set(graph, made, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    set(graph, made, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
+    set(graph, made, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, CUDNN_TYPE_INT64, 2, before);
+    set(graph, made, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, CUDNN_TYPE_INT64, 2, after);
+    set(graph, made, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, 2, ones);
+    set(graph, made, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, CUDNN_TYPE_INT64, 2, strides);
+    finish(graph, made);
     return made;
 }
 
@@ -237,7 +227,7 @@ static const struct operation_kind {
 
 static void add_operation(struct dnn_graph *graph, part operation)
 {
-    dnn_part_finish(graph, operation);
+    finish(graph, operation);
     if (graph->code)
         return;
     assert(graph->operation_count < DNN_OPERATIONS_MAX);
@@ -249,14 +239,14 @@ static void add_convolution(struct dnn_graph *graph, part input, part output)
     const struct operation_kind *kind = &operation_kinds[graph->shape->kind];
     const float one = 1, zero = 0;
     part weight = tensor(graph, DNN_WEIGHTS), form = convolution(graph);
-    part made = dnn_part_begin(graph, kind->type);
+    part made = begin(graph, kind->type);
 
     link_part(graph, made, kind->input, input);
     link_part(graph, made, kind->weight, weight);
     link_part(graph, made, kind->output, output);
     link_part(graph, made, kind->convolution, form);
-    dnn_part_set(graph, made, kind->alpha, CUDNN_TYPE_FLOAT, 1, &one);
-    dnn_part_set(graph, made, kind->beta, CUDNN_TYPE_FLOAT, 1, &zero);
+    set(graph, made, kind->alpha, CUDNN_TYPE_FLOAT, 1, &one);
+    set(graph, made, kind->beta, CUDNN_TYPE_FLOAT, 1, &zero);
     add_operation(graph, made);
 }
 
@@ -265,12 +255,12 @@ static void add_convolution(struct dnn_graph *graph, part input, part output)
 static part pointwise(struct dnn_graph *graph, cudnnPointwiseMode_t mode)
 {
     const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    part form = dnn_part_begin(graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
+    part form = begin(graph, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
 
-    dnn_part_set(graph, form, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-    dnn_part_set(graph, form, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
-    dnn_part_finish(graph, form);
-    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+    set(graph, form, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
+    set(graph, form, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
+    finish(graph, form);
+    part made = begin(graph, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     link_part(graph, made, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, form);
     return made;
 }
@@ -288,18 +278,17 @@ static part apply(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, pa
     return y;
 }
 
-/* The same with a tensor in memory; the result is not stored. */
-static part apply_tensor(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x,
-                         enum dnn_tensor which, enum dnn_extent extent)
+/* The same for the input's pixels; the result is not stored. */
+static part apply_inside(struct dnn_graph *graph, cudnnPointwiseMode_t mode, part x, part b)
 {
-    return apply(graph, mode, x, tensor(graph, which), intermediate(graph, extent));
+    return apply(graph, mode, x, b, intermediate(graph, DNN_IN_PIXELS, CUDNN_DATA_FLOAT));
 }
 
 /* x * scale + bias, of the preceding BN or of the residual's. */
 static part scale(struct dnn_graph *graph, part x, enum dnn_tensor factor, enum dnn_tensor term)
 {
-    x = apply_tensor(graph, CUDNN_POINTWISE_MUL, x, factor, DNN_IN_PIXELS);
-    return apply_tensor(graph, CUDNN_POINTWISE_ADD, x, term, DNN_IN_PIXELS);
+    x = apply_inside(graph, CUDNN_POINTWISE_MUL, x, tensor(graph, factor));
+    return apply_inside(graph, CUDNN_POINTWISE_ADD, x, tensor(graph, term));
 }
 
 /* Return what the convolution reads: the input, ReLU of its BN, or ReLU of a sum, which is
@@ -313,12 +302,11 @@ static part prologue(struct dnn_graph *graph)
         return input;
     input = scale(graph, input, DNN_IN_SCALE, DNN_IN_BIAS);
     if (!(fusion & DNN_SUMMED))
-        return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL,
-                     intermediate(graph, DNN_IN_PIXELS));
+        return apply_inside(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL);
     part residual = tensor(graph, DNN_RESIDUAL);
     if (fusion & DNN_DUAL)
         residual = scale(graph, residual, dnn_beside(DNN_IN_SCALE), dnn_beside(DNN_IN_BIAS));
-    input = apply(graph, CUDNN_POINTWISE_ADD, input, residual, intermediate(graph, DNN_IN_PIXELS));
+    input = apply_inside(graph, CUDNN_POINTWISE_ADD, input, residual);
     return apply(graph, CUDNN_POINTWISE_RELU_FWD, input, NULL, tensor(graph, DNN_SUM));
 }
 
@@ -337,7 +325,7 @@ static void build_forward(struct dnn_graph *graph)
     uint32_t left = fusion & (DNN_SCALED | DNN_BIASED | DNN_ADDED | DNN_RECTIFIED | DNN_RESCALED);
     part input = prologue(graph);
     const cudnnDataType_t sums = graph->shape->int8 ? CUDNN_DATA_INT32 : CUDNN_DATA_FLOAT;
-    part value = left ? intermediate_of(graph, DNN_OUT_PIXELS, sums) : tensor(graph, DNN_OUTPUT);
+    part value = left ? intermediate(graph, DNN_OUT_PIXELS, sums) : tensor(graph, DNN_OUTPUT);
 
     add_convolution(graph, input, value);
     for (size_t i = 0; i < sizeof links / sizeof *links; i++) {
@@ -346,18 +334,17 @@ static void build_forward(struct dnn_graph *graph)
         left &= ~(uint32_t)links[i].fusion;
         part with = links[i].with == DNN_TENSORS ? NULL : tensor(graph, links[i].with);
         value = apply(graph, links[i].mode, value, with,
-                      left ? intermediate(graph, DNN_OUT_PIXELS) : tensor(graph, DNN_OUTPUT));
+                      left ? intermediate(graph, DNN_OUT_PIXELS, CUDNN_DATA_FLOAT)
+                           : tensor(graph, DNN_OUTPUT));
     }
     if (!(fusion & DNN_STATISTICS))
         return;
     const cudnnGenStatsMode_t mode = CUDNN_GENSTATS_SUM_SQSUM;
     const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
     part totals = tensor(graph, DNN_SUMS), squares = tensor(graph, DNN_SQUARES);
-    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
-    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1,
-                 &mode);
-    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1,
-                 &compute);
+    part made = begin(graph, CUDNN_BACKEND_OPERATION_GEN_STATS_DESCRIPTOR);
+    set(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_MODE, CUDNN_TYPE_GENSTATS_MODE, 1, &mode);
+    set(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &compute);
     link_part(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_XDESC, value);
     link_part(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_SUMDESC, totals);
     link_part(graph, made, CUDNN_ATTR_OPERATION_GENSTATS_SQSUMDESC, squares);
@@ -384,13 +371,10 @@ static struct norm add_norm(struct dnn_graph *graph, bool beside)
                         .beside = beside};
     part beta = norm_tensor(graph, beside, DNN_BETA);
 
-    norm.y =
-        apply(graph, CUDNN_POINTWISE_SUB, norm.x, norm.mean, intermediate(graph, DNN_IN_PIXELS));
-    norm.y =
-        apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.inverse, intermediate(graph, DNN_IN_PIXELS));
-    norm.y =
-        apply(graph, CUDNN_POINTWISE_MUL, norm.y, norm.gamma, intermediate(graph, DNN_IN_PIXELS));
-    norm.y = apply(graph, CUDNN_POINTWISE_ADD, norm.y, beta, intermediate(graph, DNN_IN_PIXELS));
+    norm.y = apply_inside(graph, CUDNN_POINTWISE_SUB, norm.x, norm.mean);
+    norm.y = apply_inside(graph, CUDNN_POINTWISE_MUL, norm.y, norm.inverse);
+    norm.y = apply_inside(graph, CUDNN_POINTWISE_MUL, norm.y, norm.gamma);
+    norm.y = apply_inside(graph, CUDNN_POINTWISE_ADD, norm.y, beta);
     return norm;
 }
 
@@ -406,10 +390,10 @@ static void add_norm_weights(struct dnn_graph *graph, part dz, const struct norm
                    {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_X_SCALE_DESC, DNN_B},
                    {CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_EQ_BIAS, DNN_C}};
     const cudnnDataType_t compute = CUDNN_DATA_FLOAT;
-    part made = dnn_part_begin(graph, CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR);
+    part made = begin(graph, CUDNN_BACKEND_OPERATION_BN_BWD_WEIGHTS_DESCRIPTOR);
 
-    dnn_part_set(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, CUDNN_TYPE_DATA_TYPE,
-                 1, &compute);
+    set(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1,
+        &compute);
     link_part(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_DY_DESC, dz);
     link_part(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_X_DESC, norm->x);
     link_part(graph, made, CUDNN_ATTR_OPERATION_BN_BWD_WEIGHTS_MEAN_DESC, norm->mean);
@@ -425,7 +409,7 @@ static void add_norm_weights(struct dnn_graph *graph, part dz, const struct norm
 static void build_norm_data(struct dnn_graph *graph)
 {
     const uint32_t fusion = graph->shape->fusion;
-    part d = intermediate(graph, DNN_IN_PIXELS), dz = tensor(graph, DNN_INPUT);
+    part d = intermediate(graph, DNN_IN_PIXELS, CUDNN_DATA_FLOAT), dz = tensor(graph, DNN_INPUT);
     struct norm norm, beside = {0};
 
     add_convolution(graph, d, tensor(graph, DNN_OUTPUT));
@@ -436,10 +420,9 @@ static void build_norm_data(struct dnn_graph *graph)
         beside.y = tensor(graph, DNN_RESIDUAL);
     part value = norm.y;
     if (fusion & DNN_SUMMED)
-        value =
-            apply(graph, CUDNN_POINTWISE_ADD, value, beside.y, intermediate(graph, DNN_IN_PIXELS));
+        value = apply_inside(graph, CUDNN_POINTWISE_ADD, value, beside.y);
     if (fusion & DNN_ADDED)
-        d = apply_tensor(graph, CUDNN_POINTWISE_ADD, d, DNN_OTHER, DNN_IN_PIXELS);
+        d = apply_inside(graph, CUDNN_POINTWISE_ADD, d, tensor(graph, DNN_OTHER));
     part back = pointwise(graph, CUDNN_POINTWISE_RELU_BWD);
     link_part(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_DYDESC, d);
     link_part(graph, back, CUDNN_ATTR_OPERATION_POINTWISE_XDESC, value);
@@ -463,13 +446,12 @@ static int dnn_graph_make(struct dnn_graph *graph, cudnnHandle_t handle,
         add_convolution(graph,
                         shape->kind == DNN_WEIGHT ? prologue(graph) : tensor(graph, DNN_INPUT),
                         tensor(graph, DNN_OUTPUT));
-    graph->whole = dnn_part_begin(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
-    dnn_part_set(graph, graph->whole, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                 graph->operation_count, graph->operations);
+    graph->whole = begin(graph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
+    set(graph, graph->whole, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+        graph->operation_count, graph->operations);
     if (handle)
-        dnn_part_set(graph, graph->whole, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1,
-                     &handle);
-    dnn_part_finish(graph, graph->whole);
+        set(graph, graph->whole, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
+    finish(graph, graph->whole);
     return graph->code;
 }
 
@@ -518,14 +500,34 @@ static const struct described_device {
     {"NVIDIA A100-SXM4-80GB", 80, 108, 1410000, 1593000, 41943040, 166912, 85097971712},
 };
 
-/* Describe a device that need not be present. */
-static int describe_device(const struct dnn_config *config, part *device)
+/* ---- opening ---- */
+
+int dnn_open(struct dnn **made, const struct dnn_config *config)
 {
     const size_t count = sizeof described_devices / sizeof *described_devices;
     const struct described_device *like = described_devices;
     const char *wanted = config->described_part;
-    char text[2048];
+    struct dnn *dnn = *made = memory_zeroed(sizeof *dnn);
+    char name[32], text[2048];
 
+    if (!dnn)
+        return -ENOMEM;
+    /* cuDNN loads the run-time compiler for each engine it considers and unloads it again: 100 MB
+     * mapped and relocated a thousand times for one network. Holding it once avoids that; if it is
+     * not found, cuDNN reports what is missing. */
+    snprintf(name, sizeof name, "libnvrtc.so.%zu", cudnnGetCudartVersion() / 1000);
+    dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+    dnn->config = *config;
+    dnn->file = config->plans ? strdup(config->plans) : NULL;
+    dnn->kept = dnn_choices_read(config->plans);
+    if (!dnn->kept || (config->plans && !dnn->file))
+        return -ENOMEM;
+    if (config->runtime) {
+        int code = dnn_check(cudnnCreate(&dnn->handle), "start");
+        return code ? code
+                    : dnn_check(cudnnSetStream(dnn->handle, config->runtime->stream),
+                                "take a stream");
+    }
     while (like < described_devices + count - 1 &&
            (like->capability > config->described || (wanted && !strstr(like->name, wanted))))
         like++;
@@ -541,40 +543,14 @@ static int describe_device(const struct dnn_config *config, part *device)
         "\"deviceName\":\"%s\",\"cudaDeviceId\":0,\"totalGlobalMem\":%lld}",
         like->processors, like->clock_khz, like->memory_khz, like->l2_bytes, like->shared_bytes,
         config->described * 10, like->name, like->memory_bytes);
-    *device = NULL;
+    assert(bytes > 0 && (size_t)bytes < sizeof text);
     cudnnStatus_t status =
-        cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, device);
-    dnn_set(&status, *device, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, bytes,
-            text);
+        cudnnBackendCreateDescriptor(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR, &dnn->described);
+    dnn_set(&status, dnn->described, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+            bytes, text);
     if (!status)
-        status = cudnnBackendFinalize(*device);
+        status = cudnnBackendFinalize(dnn->described);
     return dnn_check(status, "describe a device");
-}
-
-/* ---- opening ---- */
-
-int dnn_open(struct dnn **made, const struct dnn_config *config)
-{
-    struct dnn *dnn = *made = memory_zeroed(sizeof *dnn);
-    char name[32];
-
-    if (!dnn)
-        return -ENOMEM;
-    /* cuDNN loads the run-time compiler for each engine it considers and unloads it again: 100 MB
-     * mapped and relocated a thousand times for one network. Holding it once avoids that; if it is
-     * not found, cuDNN reports what is missing. */
-    snprintf(name, sizeof name, "libnvrtc.so.%zu", cudnnGetCudartVersion() / 1000);
-    dlopen(name, RTLD_LAZY | RTLD_LOCAL);
-    dnn->config = *config;
-    dnn->file = config->plans ? strdup(config->plans) : NULL;
-    dnn->kept = dnn_choices_read(config->plans);
-    if (!dnn->kept || (config->plans && !dnn->file))
-        return -ENOMEM;
-    if (!config->runtime)
-        return describe_device(config, &dnn->described);
-    int code = dnn_check(cudnnCreate(&dnn->handle), "start");
-    return code ? code
-                : dnn_check(cudnnSetStream(dnn->handle, config->runtime->stream), "take a stream");
 }
 
 void dnn_close(struct dnn *dnn)
@@ -620,9 +596,7 @@ static void name_shape(const struct dnn *dnn, const struct dnn_shape *shape, cha
     snprintf(
         key, KEY_BYTES,
         "cudnn %zu, driver %u, %s sm_%u x %u%s, best of %u; %s %s%s batch %u, %u x %u x %u by "
-        "%u x %u / %u "
-        "+ %u,%u in "
-        "%u to %u x %u x %u%s",
+        "%u x %u / %u + %u,%u in %u to %u x %u x %u%s",
         cudnnGetVersion(), runtime ? runtime->driver : 0, runtime ? runtime->name : "described",
         runtime ? runtime->capability : dnn->config.described,
         runtime ? runtime->multiprocessors : 0, dnn->config.deterministic ? "" : " any",
@@ -827,31 +801,28 @@ static int remake_config(const struct dnn *dnn, struct dnn_graph *graph,
     for (uint32_t i = 0; i < choice->knob_count; i++)
         if (choice->knobs[i].type >= CUDNN_KNOB_TYPE_COUNTS)
             return graph->code = fail(ENOTSUP, "a kept plan has a knob unknown to cuDNN");
-    part engine = dnn_part_begin(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
-    dnn_part_set(graph, engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                 &graph->whole);
-    dnn_part_set(graph, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1,
-                 &choice->engine);
+    part engine = begin(graph, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+    set(graph, engine, CUDNN_ATTR_ENGINE_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+        &graph->whole);
+    set(graph, engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, CUDNN_TYPE_INT64, 1, &choice->engine);
     if (dnn->described)
-        dnn_part_set(graph, engine, CUDNN_ATTR_ENGINE_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                     &dnn->described);
-    dnn_part_finish(graph, engine);
+        set(graph, engine, CUDNN_ATTR_ENGINE_DEVICEPROP, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+            &dnn->described);
+    finish(graph, engine);
     for (uint32_t i = 0; i < choice->knob_count; i++) {
         const cudnnBackendKnobType_t type = (cudnnBackendKnobType_t)choice->knobs[i].type;
-        knobs[i] = dnn_part_begin(graph, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
-        dnn_part_set(graph, knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1,
-                     &type);
-        dnn_part_set(graph, knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1,
-                     &choice->knobs[i].value);
-        dnn_part_finish(graph, knobs[i]);
+        knobs[i] = begin(graph, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR);
+        set(graph, knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1, &type);
+        set(graph, knobs[i], CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, CUDNN_TYPE_INT64, 1,
+            &choice->knobs[i].value);
+        finish(graph, knobs[i]);
     }
-    *config = dnn_part_begin(graph, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
-    dnn_part_set(graph, *config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
-                 &engine);
+    *config = begin(graph, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+    set(graph, *config, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &engine);
     if (choice->knob_count > 0)
-        dnn_part_set(graph, *config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES,
-                     CUDNN_TYPE_BACKEND_DESCRIPTOR, choice->knob_count, knobs);
-    dnn_part_finish(graph, *config);
+        set(graph, *config, CUDNN_ATTR_ENGINECFG_KNOB_CHOICES, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+            choice->knob_count, knobs);
+    finish(graph, *config);
     if (graph->code == 0 && !fits(*config, shape, dnn->config.deterministic))
         graph->code = fail(ENOTSUP, "a kept plan does not compute what the shape asks for");
     return graph->code;
@@ -862,35 +833,6 @@ static int remake_config(const struct dnn *dnn, struct dnn_graph *graph,
 bool dnn_has_device(const struct dnn *dnn)
 {
     return dnn->config.runtime != NULL;
-}
-
-/* Make plans of the first configurations that finish with an acceptable workspace. Some engines
- * compile for seconds: a shape gets only as many as fit into its time limit. */
-static uint32_t make_candidates(const struct dnn *dnn, const struct dnn_graph *graph,
-                                const struct dnn_shape *shape, bool favourites,
-                                part plans[DNN_CONFIGS_MAX], int *code)
-{
-    part configs[DNN_CONFIGS_MAX];
-    /* without a device nothing is timed: take the first */
-    const uint32_t most = dnn->handle ? dnn->config.tournament : 1;
-    const uint64_t start_ns = clock_now_ns();
-    uint32_t config_count = 0, count = 0;
-
-    *code = find_engines(dnn, graph, shape, favourites, configs, &config_count);
-    for (uint32_t i = 0; i < config_count; i++) {
-        uint64_t bytes = 0;
-        part plan = NULL;
-        if (count < most && (count == 0 || clock_now_ns() - start_ns < making_ns))
-            make_plan(dnn, configs[i], &plan);
-        if (plan && (plan_workspace(plan, &bytes) || bytes > workspace_limit_bytes)) {
-            dnn_destroy(plan);
-            plan = NULL;
-        }
-        if (plan)
-            plans[count++] = plan;
-        dnn_destroy(configs[i]);
-    }
-    return count;
 }
 
 /* Of some plans for a shape. */
@@ -936,15 +878,30 @@ static int compete(struct dnn *dnn, const struct dnn_shape *shape, part *plans, 
     return code;
 }
 
-/* Choose the fastest of cuDNN's favourites or of its fallbacks. A plan that does not run, or
- * computes something else, is not used. */
+/* Choose the fastest of cuDNN's favourites or of its fallbacks, of the first that make a plan with
+ * an acceptable workspace. Some engines compile for seconds: a shape gets only as many as fit into
+ * its time limit. A plan that does not run, or computes something else, is not used. */
 static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool favourites,
                         struct dnn_found *plan)
 {
-    part plans[DNN_CONFIGS_MAX];
-    int code = 0;
-    const uint32_t count = make_candidates(dnn, graph, &plan->shape, favourites, plans, &code);
+    part configs[DNN_CONFIGS_MAX], plans[DNN_CONFIGS_MAX];
+    /* without a device nothing is timed: take the first */
+    const uint32_t most = dnn->handle ? dnn->config.tournament : 1;
+    const uint64_t start_ns = clock_now_ns();
+    uint32_t config_count = 0, count = 0;
+    int code = find_engines(dnn, graph, &plan->shape, favourites, configs, &config_count);
 
+    for (uint32_t i = 0; i < config_count; i++) {
+        uint64_t bytes = 0;
+        part made = NULL;
+        if (count < most && (count == 0 || clock_now_ns() - start_ns < making_ns))
+            make_plan(dnn, configs[i], &made);
+        if (made && (plan_workspace(made, &bytes) || bytes > workspace_limit_bytes))
+            dnn_destroy(made);
+        else if (made)
+            plans[count++] = made;
+        dnn_destroy(configs[i]);
+    }
     if (code || count == 0)
         return code ? code : fail(ENOTSUP, "backend cuda: no cuDNN engine makes a plan");
     if (dnn->config.runtime)

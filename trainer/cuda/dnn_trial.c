@@ -497,46 +497,7 @@ static void verify_norm(struct verifier *v, bool beside, const double *moments,
     free(right);
 }
 
-/* Compare the results in the trial's tensors. Returns 0, also if they are wrong: then `wrong` says
- * what is. */
-static int verify(const struct dnn_trial *trial, char wrong[DNN_WRONG_BYTES])
-{
-    const struct dnn_shape *shape = trial->shape;
-    const enum dnn_tensor result = result_of(shape);
-    const double round_off = shape->type == DEVICE_BF16                  ? ldexp(1, -8)
-                             : shape->type == DEVICE_FP16 || shape->tf32 ? ldexp(1, -11)
-                                                                         : ldexp(1, -24);
-    struct verifier v = {.trial = trial,
-                         .shape = shape,
-                         .stream = trial->runtime->stream,
-                         .slack = 8 * round_off,
-                         .wrong = wrong};
-
-    wrong[0] = '\0';
-    verify_elements(&v);
-    if (v.code == 0 && !wrong[0] && dnn_takes(shape, DNN_SUM))
-        verify_sum(&v);
-    if (v.code || wrong[0] || shape->int8_output)
-        return v.code;
-    /* What needs all of a result: that all of it was written, and sums over it. */
-    const struct device_pixels pixels = pixels_of(shape, result);
-    double *moments = moments_of(&v, result, &pixels);
-    if (v.code == 0 && !wrong[0] && shape->fusion & DNN_STATISTICS)
-        verify_statistics(&v, moments, &pixels);
-    for (int beside = 0; beside <= ((shape->fusion & DNN_DUAL) != 0); beside++)
-        if (v.code == 0 && !wrong[0] && shape->fusion & DNN_NORM)
-            verify_norm(&v, beside, moments, &pixels);
-    free(moments);
-    return v.code;
-}
-
 /* ---- choice ---- */
-
-static int start_candidate(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
-                           uint32_t which)
-{
-    return candidates->start(candidates->context, which, &trial->tensors);
-}
 
 static int time_launches(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
                          uint32_t which, int launches, double *milliseconds)
@@ -546,7 +507,7 @@ static int time_launches(const struct dnn_trial *trial, const struct dnn_candida
     int code = runtime_event_record(trial->first, stream);
 
     for (int launch = 0; launch < launches && code == 0; launch++)
-        code = start_candidate(trial, candidates, which);
+        code = candidates->start(candidates->context, which, &trial->tensors);
     if (code == 0)
         code = runtime_event_record(trial->last, stream);
     if (code == 0)
@@ -562,7 +523,7 @@ static int time_launches(const struct dnn_trial *trial, const struct dnn_candida
 static int time_candidate(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
                           uint32_t which, double best, double *milliseconds)
 {
-    int code = start_candidate(trial, candidates, which); /* warm */
+    int code = candidates->start(candidates->context, which, &trial->tensors); /* warm */
 
     if (code == 0)
         code = time_launches(trial, candidates, which, 1, milliseconds);
@@ -584,22 +545,47 @@ static int judge_candidate(const struct dnn_trial *trial, const struct dnn_candi
                            uint32_t which, char wrong[DNN_WRONG_BYTES])
 {
     static const struct device_noise nan = {.kind = DEVICE_NOISE_POISON};
+    const struct dnn_shape *shape = trial->shape;
+    const double round_off = shape->type == DEVICE_BF16                  ? ldexp(1, -8)
+                             : shape->type == DEVICE_FP16 || shape->tf32 ? ldexp(1, -11)
+                                                                         : ldexp(1, -24);
+    struct verifier v = {.trial = trial,
+                         .shape = shape,
+                         .stream = trial->runtime->stream,
+                         .slack = 8 * round_off,
+                         .wrong = wrong};
     int code = device_noise(&nan, trial->workspace_bytes / sizeof(float), trial->tensors.workspace,
-                            trial->runtime->stream);
+                            v.stream);
 
     wrong[0] = '\0';
     for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++)
-        if (dnn_takes(trial->shape, i) && dnn_writes(trial->shape, i))
+        if (dnn_takes(shape, i) && dnn_writes(shape, i))
             code = fill_noise(trial, i);
     if (code)
         return code;
-    code = start_candidate(trial, candidates, which);
+    code = candidates->start(candidates->context, which, &trial->tensors);
     if (code == 0)
-        code = runtime_wait(trial->runtime->stream);
-    if (code == 0)
-        return verify(trial, wrong);
-    snprintf(wrong, DNN_WRONG_BYTES, "does not run: %s", fail_reason());
-    return 0;
+        code = runtime_wait(v.stream);
+    if (code) {
+        snprintf(wrong, DNN_WRONG_BYTES, "does not run: %s", fail_reason());
+        return 0;
+    }
+    verify_elements(&v);
+    if (v.code == 0 && !wrong[0] && dnn_takes(shape, DNN_SUM))
+        verify_sum(&v);
+    if (v.code || wrong[0] || shape->int8_output)
+        return v.code;
+    /* What needs all of a result: that all of it was written, and sums over it. */
+    const enum dnn_tensor result = result_of(shape);
+    const struct device_pixels pixels = pixels_of(shape, result);
+    double *moments = moments_of(&v, result, &pixels);
+    if (v.code == 0 && !wrong[0] && shape->fusion & DNN_STATISTICS)
+        verify_statistics(&v, moments, &pixels);
+    for (int beside = 0; beside <= ((shape->fusion & DNN_DUAL) != 0); beside++)
+        if (v.code == 0 && !wrong[0] && shape->fusion & DNN_NORM)
+            verify_norm(&v, beside, moments, &pixels);
+    free(moments);
+    return v.code;
 }
 
 /* Run it and copy the first part of each tensor it wrote to the host. copied: bytes in all. */
@@ -607,7 +593,7 @@ static int copy_results(const struct dnn_trial *trial, const struct dnn_candidat
                         uint32_t which, uint8_t *to, uint64_t *copied)
 {
     void *stream = trial->runtime->stream;
-    int code = start_candidate(trial, candidates, which);
+    int code = candidates->start(candidates->context, which, &trial->tensors);
 
     *copied = 0;
     for (enum dnn_tensor i = 0; i < DNN_TENSORS && code == 0; i++) {
