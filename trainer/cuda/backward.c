@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The backward pass, block by block from the last. Each user of an output adds a gradient to its
- * list; most steps can sum two gradients themselves.
- */
+ * list; most steps can sum two gradients themselves. */
 #include "trainer/cuda/build.h"
 #include "trainer/cuda/fuse.h"
 

@@ -42,49 +42,19 @@ static uint32_t only_consumer(const struct maker *maker, uint32_t node, enum gra
     return found && !maker->nodes[found].kept ? found : CUDA_NO_NODE;
 }
 
-/* Let a node compute the ReLU after it, a BN also the max-pool after that if nothing else reads
- * their outputs, and a sum the BNs that only it reads. */
-static void absorb(struct maker *maker, uint32_t number)
+static int look_at_graph(struct maker *maker)
 {
     static const bool takes_relu[GRAPH_DROPOUT + 1] = {[GRAPH_CONVOLUTION] = true,
                                                        [GRAPH_FULLY_CONNECTED] = true,
                                                        [GRAPH_BATCH_NORM] = true,
                                                        [GRAPH_ADD] = true};
-    const struct graph_node *node = &maker->graph->nodes[number];
-    struct node *nodes = maker->nodes, *own = &nodes[number];
-
-    if (own->kept || !takes_relu[node->kind])
-        return;
-    own->relu = only_consumer(maker, number, GRAPH_RELU);
-    if (own->relu != CUDA_NO_NODE)
-        nodes[own->relu].inside = true;
-    if (node->kind == GRAPH_BATCH_NORM && own->relu != CUDA_NO_NODE) {
-        const uint32_t pool = only_consumer(maker, own->relu, GRAPH_MAX_POOL);
-        const struct graph_window *window =
-            pool == CUDA_NO_NODE ? NULL : &maker->graph->nodes[pool].window;
-        if (window && window->height * window->width <= WINNERS_MAX) {
-            own->pool = pool;
-            nodes[pool].inside = true;
-        }
-    }
-    for (uint32_t i = 0; node->kind == GRAPH_ADD && i < 2; i++) {
-        const uint32_t input = node->inputs[i];
-        if (only_consumer(maker, input, GRAPH_ADD) != number || nodes[input].kept ||
-            maker->graph->nodes[input].kind != GRAPH_BATCH_NORM)
-            continue;
-        own->norms[i] = input;
-        nodes[input].inside = true;
-    }
-}
-
-static int look_at_graph(struct maker *maker)
-{
     const struct graph *graph = maker->graph;
+    struct node *nodes = maker->nodes;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct graph_node *node = &graph->nodes[i];
         const bool layer = node->kind == GRAPH_CONVOLUTION || node->kind == GRAPH_FULLY_CONNECTED;
-        struct node *own = &maker->nodes[i];
+        struct node *own = &nodes[i];
         own->relu = own->pool = own->norms[0] = own->norms[1] = CUDA_NO_NODE;
         own->kept = maker->config->keeps_nodes;
         for (uint32_t j = 0; j < node->input_count; j++)
@@ -99,13 +69,39 @@ static int look_at_graph(struct maker *maker)
         if (!chain)
             continue;
         const uint32_t parts[] = {chain->norm, chain->sum, chain->relu};
-        maker->nodes[i].kept = true;
+        nodes[i].kept = true;
         for (size_t j = 0; j < sizeof parts / sizeof *parts; j++)
             if (parts[j])
-                maker->nodes[parts[j]].kept = maker->nodes[parts[j]].inside = true;
+                nodes[parts[j]].kept = nodes[parts[j]].inside = true;
     }
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        absorb(maker, i);
+    /* Let a node compute the ReLU after it, a BN also the max-pool after that if nothing else reads
+     * their outputs, and a sum the BNs that only it reads. */
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        struct node *own = &nodes[i];
+        if (own->kept || !takes_relu[node->kind])
+            continue;
+        own->relu = only_consumer(maker, i, GRAPH_RELU);
+        if (own->relu != CUDA_NO_NODE)
+            nodes[own->relu].inside = true;
+        if (node->kind == GRAPH_BATCH_NORM && own->relu != CUDA_NO_NODE) {
+            const uint32_t pool = only_consumer(maker, own->relu, GRAPH_MAX_POOL);
+            const struct graph_window *window =
+                pool == CUDA_NO_NODE ? NULL : &graph->nodes[pool].window;
+            if (window && window->height * window->width <= WINNERS_MAX) {
+                own->pool = pool;
+                nodes[pool].inside = true;
+            }
+        }
+        for (uint32_t j = 0; node->kind == GRAPH_ADD && j < 2; j++) {
+            const uint32_t input = node->inputs[j];
+            if (only_consumer(maker, input, GRAPH_ADD) != i || nodes[input].kept ||
+                graph->nodes[input].kind != GRAPH_BATCH_NORM)
+                continue;
+            own->norms[j] = input;
+            nodes[input].inside = true;
+        }
+    }
     return 0;
 }
 

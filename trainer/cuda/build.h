@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * build: the calls that emit a program's steps. The first error is kept in the builder, so that
- * emission reads as a list.
- */
+ * emission reads as a list. */
 #ifndef IOBENCH_TRAINER_CUDA_BUILD_H
 #define IOBENCH_TRAINER_CUDA_BUILD_H
 

@@ -92,8 +92,7 @@ static void name_fusions(uint32_t fusion, char *text, size_t bytes)
     }
 }
 
-/* Tensors are operands; BN kernels also read and write vectors of one float per channel.
- */
+/* Tensors are operands; BN kernels also read and write vectors of one float per channel. */
 static void describe_kernel(const struct cuda_program *program, const struct cuda_step *step,
                             struct schedule_step *row)
 {

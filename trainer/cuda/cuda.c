@@ -154,37 +154,19 @@ static int mark_moment(const struct cuda_model *model, struct cuda_flight *fligh
                                                              : model->runtime.stream);
 }
 
-/* Each batch's gradients are those of its mean loss. */
-static void fill_header(const struct cuda_model *model, const struct trainer_batch *batch,
-                        struct cuda_header *header)
-{
-    uint64_t *keys = (uint64_t *)(void *)(header + 1);
-    int32_t *labels = cuda_labels(model, header);
-    uint32_t counted = 0;
-
-    for (uint32_t i = 0; i < batch->count; i++) {
-        labels[i] = batch->labels ? batch->labels[i] : -1;
-        counted += labels[i] >= 0;
-    }
-    for (uint32_t i = 0; i < model->graph->node_count; i++)
-        keys[i] = kernel_dropout_key(model->config.seed, batch->step, i);
-    const float mean = counted ? 1.0f / (float)counted : 0;
-    const bool sums = model->type == DEVICE_FP16;
-    const float loss_scale = (float)model->settings->loss_scale;
-    header->gradient_scale = sums ? loss_scale : mean;
-    header->unscale = sums ? mean / loss_scale : 1;
-    const float share = batch->continues ? 1 : batch->labelled ? 1.0f / (float)batch->labelled : 0;
-    header->sum[0] = batch->adds ? share : 0;
-    header->sum[1] = batch->adds || batch->continues ? share * (float)counted : 1;
-}
-
-/* Start the upload of a batch into a free slot. */
+/* Start the upload of a batch into a free slot. Its gradients are those of its mean loss. */
 static int upload_batch(struct cuda_flights *flights, const struct trainer_batch *batch)
 {
     const struct cuda_model *model = flights->model;
     const struct cuda_slot *slot = &flights->slots[flights->given % flights->slot_count];
     struct cuda_flight *flight = flight_of(flights, flights->given);
     void *stream = model->runtime.upload;
+    struct cuda_header *header = flight->staged;
+    uint64_t *keys = (uint64_t *)(void *)(header + 1);
+    int32_t *labels = cuda_labels(model, header);
+    const bool sums = model->type == DEVICE_FP16;
+    const float loss_scale = (float)model->settings->loss_scale;
+    uint32_t counted = 0;
 
     assert(flights->given - flights->reported < flights->slot_count);
     flight->rows = slot->rows;
@@ -196,9 +178,20 @@ static int upload_batch(struct cuda_flights *flights, const struct trainer_batch
     flight->updated = flight->update_reported = false;
     flights->waited_ns += batch->waited_ns;
     int code = mark_moment(model, flight, CUDA_UPLOAD);
-    fill_header(model, batch, flight->staged);
+    for (uint32_t i = 0; i < batch->count; i++) {
+        labels[i] = batch->labels ? batch->labels[i] : -1;
+        counted += labels[i] >= 0;
+    }
+    for (uint32_t i = 0; i < model->graph->node_count; i++)
+        keys[i] = kernel_dropout_key(model->config.seed, batch->step, i);
+    const float mean = counted ? 1.0f / (float)counted : 0;
+    header->gradient_scale = sums ? loss_scale : mean;
+    header->unscale = sums ? mean / loss_scale : 1;
+    const float share = batch->continues ? 1 : batch->labelled ? 1.0f / (float)batch->labelled : 0;
+    header->sum[0] = batch->adds ? share : 0;
+    header->sum[1] = batch->adds || batch->continues ? share * (float)counted : 1;
     if (code == 0)
-        code = runtime_copy(slot->header, flight->staged, model->header_bytes, stream);
+        code = runtime_copy(slot->header, header, model->header_bytes, stream);
     if (code == 0)
         code = runtime_copy(slot->rows, batch->rows,
                             flights->rows_bytes / model->config.batch_size * batch->count, stream);
@@ -333,11 +326,18 @@ static int land_flight(struct cuda_flights *flights, struct backend_loss *loss)
 
 /* ---- opening ---- */
 
-static int load_weights(struct cuda_state *cuda, const float *parameters, const float *momenta,
-                        const float *statistics)
+static bool nothing_flies(const struct cuda_state *cuda)
 {
-    int code = cuda_model_load(&cuda->model, parameters, momenta, statistics);
+    return cuda->flights.given == cuda->flights.reported;
+}
 
+static int cuda_load(void *state, const float *parameters, const float *momenta,
+                     const float *statistics)
+{
+    struct cuda_state *cuda = state;
+
+    assert(nothing_flies(cuda));
+    int code = cuda_model_load(&cuda->model, parameters, momenta, statistics);
     return code ? code : cuda_int8_load(&cuda->model);
 }
 
@@ -380,7 +380,7 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     if (!statistics)
         return -ENOMEM;
     graph_initialise_statistics(config->graph, statistics);
-    code = load_weights(cuda, NULL, NULL, statistics);
+    code = cuda_load(cuda, NULL, NULL, statistics);
     free(statistics);
     struct cuda_program *program;
     return code ? code : find_program(cuda, config->batch_size, config->training, &program);
@@ -414,20 +414,6 @@ static void cuda_close(void *state)
 }
 
 /* ---- the contract ---- */
-
-static bool nothing_flies(const struct cuda_state *cuda)
-{
-    return cuda->flights.given == cuda->flights.reported;
-}
-
-static int cuda_load(void *state, const float *parameters, const float *momenta,
-                     const float *statistics)
-{
-    struct cuda_state *cuda = state;
-
-    assert(nothing_flies(cuda));
-    return load_weights(cuda, parameters, momenta, statistics);
-}
 
 static int cuda_save(void *state, float *parameters, float *momenta, float *statistics,
                      float *gradients)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * dnn_shape: which convolution is computed, alone or fused with what surrounds it, and its tensors.
- * A fully connected layer is a convolution of one pixel. Knows no cuDNN. Pure.
- */
+ * A fully connected layer is a convolution of one pixel. Knows no cuDNN. Pure. */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_SHAPE_H
 #define IOBENCH_TRAINER_CUDA_DNN_SHAPE_H
 
@@ -45,8 +43,7 @@ struct dnn_shape {
     uint32_t fusion; /* of enum dnn_fusion */
 };
 
-/* Tensors of a plan. Input, weights and output stand for their gradients if the kind says so.
- */
+/* Tensors of a plan. Input, weights and output stand for their gradients if the kind says so. */
 enum dnn_tensor {
     DNN_INPUT,
     DNN_WEIGHTS,

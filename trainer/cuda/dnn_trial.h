@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * dnn_trial: runs an engine for a shape on noise, times it and compares its results with the
- * reference kernels. Knows no cuDNN: an engine is a function that starts it. One thread.
- */
+ * reference kernels. Knows no cuDNN: an engine is a function that starts it. One thread. */
 #ifndef IOBENCH_TRAINER_CUDA_DNN_TRIAL_H
 #define IOBENCH_TRAINER_CUDA_DNN_TRIAL_H
 

@@ -388,8 +388,7 @@ uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node)
     return (uint64_t)cuda_channels(model, node) * shape->height * shape->width;
 }
 
-/* A fully connected layer is a convolution of one pixel whose channels are all numbers of an image.
- */
+/* A fully connected layer is a convolution of one pixel, its channels all numbers of an image. */
 struct kernel_window cuda_window(const struct cuda_model *model, uint32_t images, uint32_t number)
 {
     const struct graph_node *node = &model->graph->nodes[number];
