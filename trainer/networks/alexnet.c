@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * AlexNet with two groups and local response normalisation: Krizhevsky et al. 2012, section 3, and
- * Caffe's bvlc_reference models. A leading padding of 2 lets it take 224 pixels.
- */
+ * Caffe's bvlc_reference models. A leading padding of 2 lets it take 224 pixels. */
 #include "trainer/networks/networks.h"
 
 static uint32_t norm_pool(struct graph *graph, uint32_t input)

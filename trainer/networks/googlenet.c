@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * GoogLeNet without its auxiliary classifiers: Szegedy et al. 2015 (arXiv 1409.4842), table 1, as
- * Caffe's bvlc_googlenet computes it (pools round up).
- */
+ * Caffe's bvlc_googlenet computes it (pools round up). */
 #include "trainer/networks/networks.h"
 
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Inception with batch normalisation: Ioffe and Szegedy 2015 (arXiv 1502.03167), figure 5, with the
- * widths of MXNet's inception-bn.
- */
+ * widths of MXNet's inception-bn. */
 #include "trainer/networks/networks.h"
 
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Inception-v3 without its auxiliary classifier: Szegedy et al. 2016 (arXiv 1512.00567), table 1
- * and figures 5 to 7, with the widths of the published model.
- */
+ * and figures 5 to 7, with the widths of the published model. */
 #include "trainer/networks/networks.h"
 
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * LeNet as frameworks ship it: two 5x5 convolutions of 20 and 50 channels, each with a 2x2 max
- * pool, then layers of 500 and `classes` (Caffe, examples/mnist); with colour images.
- */
+ * pool, then layers of 500 and `classes` (Caffe, examples/mnist); with colour images. */
 #include "trainer/networks/networks.h"
 
 static void build_lenet(struct graph *graph, const uint32_t *depths)

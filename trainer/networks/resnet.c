@@ -37,12 +37,8 @@ static uint32_t conv_bn_relu(struct graph *graph, const char *block, const char 
     return graph_relu(graph, conv_bn(graph, block, part, input, channels, window, false));
 }
 
-struct residual_blocks {
-    uint32_t width; /* of the first stage */
-    bool start_as_identities;
-    uint32_t (*build)(struct graph *graph, const char *block, uint32_t input, uint32_t width,
-                      uint32_t stride, bool starts_as_identity);
-};
+typedef uint32_t build_block(struct graph *graph, const char *block, uint32_t input, uint32_t width,
+                             uint32_t stride, bool starts_as_identity);
 
 static uint32_t bottleneck(struct graph *graph, const char *block, uint32_t input, uint32_t width,
                            uint32_t stride, bool starts_as_identity)
@@ -63,16 +59,16 @@ static uint32_t basic(struct graph *graph, const char *block, uint32_t input, ui
     return graph_relu(graph, graph_add(graph, x, shortcut(graph, block, input, width, stride)));
 }
 
-/* Stages of `depths` blocks, the end after the last one. */
-static void finish_resnet(struct graph *graph, uint32_t x, const struct residual_blocks *blocks,
-                          const uint32_t *depths)
+/* Stages of `depths` blocks, the end after the last one. width: of the first stage. */
+static void finish_resnet(struct graph *graph, uint32_t x, const uint32_t *depths,
+                          build_block *build, uint32_t width, bool start_as_identities)
 {
     for (uint32_t stage = 0; depths[stage]; stage++)
         for (uint32_t i = 0; i < depths[stage]; i++) {
             char name[GRAPH_NAME_BYTES];
             snprintf(name, sizeof name, "stage%u.block%u", stage + 1, i + 1);
-            x = blocks->build(graph, name, x, blocks->width << stage, stage > 0 && i == 0 ? 2 : 1,
-                              blocks->start_as_identities);
+            x = build(graph, name, x, width << stage, stage > 0 && i == 0 ? 2 : 1,
+                      start_as_identities);
         }
     graph_fully_connected(graph, "fc", graph_global_pool(graph, x), graph->classes);
 }
@@ -80,31 +76,24 @@ static void finish_resnet(struct graph *graph, uint32_t x, const struct residual
 /* The stem is a 7x7 convolution with stride 2 and a max pool. */
 static void build_imagenet(struct graph *graph, const uint32_t *depths)
 {
-    const struct residual_blocks blocks = {
-        .width = 64, .start_as_identities = true, .build = bottleneck};
     uint32_t x = conv_bn_relu(graph, "stem", "", 0, 64, graph_square(7, 2, 3));
 
-    finish_resnet(graph, graph_max_pool(graph, x, graph_square(3, 2, 1)), &blocks, depths);
-}
-
-static uint32_t small_stem(struct graph *graph)
-{
-    return conv_bn_relu(graph, "stem", "", 0, 16, graph_square(3, 1, 1));
+    x = graph_max_pool(graph, x, graph_square(3, 2, 1));
+    finish_resnet(graph, x, depths, bottleneck, 64, true);
 }
 
 static void build_cifar(struct graph *graph, const uint32_t *depths)
 {
-    const struct residual_blocks blocks = {
-        .width = 16, .start_as_identities = true, .build = basic};
+    uint32_t x = conv_bn_relu(graph, "stem", "", 0, 16, graph_square(3, 1, 1));
 
-    finish_resnet(graph, small_stem(graph), &blocks, depths);
+    finish_resnet(graph, x, depths, basic, 16, true);
 }
 
 static void build_tiny(struct graph *graph, const uint32_t *depths)
 {
-    const struct residual_blocks blocks = {.width = 16, .build = bottleneck};
+    uint32_t x = conv_bn_relu(graph, "stem", "", 0, 16, graph_square(3, 1, 1));
 
-    finish_resnet(graph, small_stem(graph), &blocks, depths);
+    finish_resnet(graph, x, depths, bottleneck, 16, false);
 }
 
 /* "stem.conv" -> "conv1", "stage2.block1.conv0" -> "layer2.0.downsample.0", others of that block
@@ -127,44 +116,23 @@ static void torchvision_name(const struct network *network, const char *layer,
         snprintf(name, GRAPH_NAME_BYTES, "layer%u.%u.%s%u", stage, block - 1, kind, number);
 }
 
-const struct network network_resnet50 = {
-    .name = "resnet50",
-    .summary = "ResNet-50 v1.5",
-    .source = "He et al. 2016; stride in the 3x3 convolution",
-    .side = 224,
-    .classes = 1000,
-    .build = build_imagenet,
-    .torchvision_name = torchvision_name,
-    .depths = {3, 4, 6, 3},
-    .published_parameters = 25557032, /* torchvision resnet50 */
-    .published_gmacs = 4.089,
-};
+/* Parameters are those of torchvision's models. */
+#define IMAGENET(LAYERS, PARAMETERS, GMACS, ...)                   \
+    const struct network network_resnet##LAYERS = {                \
+        .name = "resnet" #LAYERS,                                  \
+        .summary = "ResNet-" #LAYERS " v1.5",                      \
+        .source = "He et al. 2016; stride in the 3x3 convolution", \
+        .side = 224,                                               \
+        .classes = 1000,                                           \
+        .build = build_imagenet,                                   \
+        .torchvision_name = torchvision_name,                      \
+        .depths = {__VA_ARGS__},                                   \
+        .published_parameters = PARAMETERS,                        \
+        .published_gmacs = GMACS}
 
-const struct network network_resnet101 = {
-    .name = "resnet101",
-    .summary = "ResNet-101 v1.5",
-    .source = "He et al. 2016; stride in the 3x3 convolution",
-    .side = 224,
-    .classes = 1000,
-    .build = build_imagenet,
-    .torchvision_name = torchvision_name,
-    .depths = {3, 4, 23, 3},
-    .published_parameters = 44549160, /* torchvision resnet101 */
-    .published_gmacs = 7.801,
-};
-
-const struct network network_resnet152 = {
-    .name = "resnet152",
-    .summary = "ResNet-152 v1.5",
-    .source = "He et al. 2016; stride in the 3x3 convolution",
-    .side = 224,
-    .classes = 1000,
-    .build = build_imagenet,
-    .torchvision_name = torchvision_name,
-    .depths = {3, 8, 36, 3},
-    .published_parameters = 60192808, /* torchvision resnet152 */
-    .published_gmacs = 11.514,
-};
+IMAGENET(50, 25557032, 4.089, 3, 4, 6, 3);
+IMAGENET(101, 44549160, 7.801, 3, 4, 23, 3);
+IMAGENET(152, 60192808, 11.514, 3, 8, 36, 3);
 
 const struct network network_resnet110 = {
     .name = "resnet110",

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * VGG: Simonyan and Zisserman 2015 (arXiv 1409.1556), table 1, columns D (16) and E (19).
- */
+ * VGG: Simonyan and Zisserman 2015 (arXiv 1409.1556), table 1, columns D (16) and E (19). */
 #include "trainer/networks/networks.h"
 
 #include <stdio.h>
@@ -40,30 +38,20 @@ static void torchvision_name(const struct network *network, const char *layer,
     }
 }
 
-const struct network network_vgg16 = {
-    .name = "vgg16",
-    .summary = "VGG-16",
-    .source = "Simonyan and Zisserman 2015, configuration D",
-    .side = 224,
-    .classes = 1000,
-    .build = build_vgg,
-    .torchvision_name = torchvision_name,
-    .depths = {2, 2, 3, 3, 3},
-    .plain_batch = 256,
-    .published_parameters = 138357544, /* torchvision vgg16 */
-    .published_gmacs = 15.470,
-};
+/* Parameters are those of torchvision's models. */
+#define VGG(LAYERS, CONFIGURATION, PARAMETERS, GMACS, ...)                     \
+    const struct network network_vgg##LAYERS = {                               \
+        .name = "vgg" #LAYERS,                                                 \
+        .summary = "VGG-" #LAYERS,                                             \
+        .source = "Simonyan and Zisserman 2015, configuration " CONFIGURATION, \
+        .side = 224,                                                           \
+        .classes = 1000,                                                       \
+        .build = build_vgg,                                                    \
+        .torchvision_name = torchvision_name,                                  \
+        .depths = {__VA_ARGS__},                                               \
+        .plain_batch = 256,                                                    \
+        .published_parameters = PARAMETERS,                                    \
+        .published_gmacs = GMACS}
 
-const struct network network_vgg19 = {
-    .name = "vgg19",
-    .summary = "VGG-19",
-    .source = "Simonyan and Zisserman 2015, configuration E",
-    .side = 224,
-    .classes = 1000,
-    .build = build_vgg,
-    .torchvision_name = torchvision_name,
-    .depths = {2, 2, 4, 4, 4},
-    .plain_batch = 256,
-    .published_parameters = 143667240, /* torchvision vgg19 */
-    .published_gmacs = 19.632,
-};
+VGG(16, "D", 138357544, 15.470, 2, 2, 3, 3, 3);
+VGG(19, "E", 143667240, 19.632, 2, 2, 4, 4, 4);
