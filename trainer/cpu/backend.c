@@ -37,23 +37,7 @@ struct cpu_state {
 
 /* ---- opening ---- */
 
-/* Vector code reads whole cache lines. Layer sizes are multiples of a line except for a few biases,
- * which shift everything after them; with this offset most weights are line-aligned. */
-static uint32_t best_shift(const struct graph *graph)
-{
-    uint64_t floats[LINE_FLOATS] = {0};
-    uint32_t best = 0;
-
-    for (uint32_t i = 0; i < graph->parameter_count; i++)
-        floats[graph->parameters[i].offset % LINE_FLOATS] += graph->parameters[i].count;
-    for (uint32_t i = 1; i < LINE_FLOATS; i++)
-        if (floats[i] > floats[best])
-            best = i;
-    return (LINE_FLOATS - best) % LINE_FLOATS;
-}
-
-/* A part of fresh memory, by the thread that may use it: pages are cleared by all threads at once.
- */
+/* A part of fresh memory, by the thread that may use it: all threads clear pages at once. */
 enum { ZERO_UNIT = 2 << 20, CLEARED_BYTES = 256 << 20 };
 static void zero(const void *memory, uint64_t first, uint64_t end)
 {
@@ -73,16 +57,25 @@ static int clear(const struct backend_config *config, void *memory, uint64_t byt
     return code;
 }
 
-/* Zeroed, with a spare line at the end: some of oneDNN's vector code reads whole lines. */
+/* Zeroed, with a spare line at the end: some of oneDNN's vector code reads whole cache lines. Layer
+ * sizes are multiples of a line except for a few biases, which shift everything after them; with
+ * this offset most weights are line-aligned. */
 static int make_parameters(struct cpu_state *cpu, float **block, float **parameters)
 {
     const struct graph *graph = cpu->config.graph;
-    uint64_t floats = graph->parameter_floats + 3 * LINE_FLOATS;
+    const uint64_t floats = graph->parameter_floats + 3 * LINE_FLOATS;
+    uint64_t at[LINE_FLOATS] = {0}; /* floats of the parameters that begin there in a line */
+    uint32_t best = 0;
 
+    for (uint32_t i = 0; i < graph->parameter_count; i++)
+        at[graph->parameters[i].offset % LINE_FLOATS] += graph->parameters[i].count;
+    for (uint32_t i = 1; i < LINE_FLOATS; i++)
+        if (at[i] > at[best])
+            best = i;
     *block = memory_pages(floats * sizeof(float));
     if (!*block)
         return -ENOMEM;
-    *parameters = *block + best_shift(graph);
+    *parameters = *block + (LINE_FLOATS - best) % LINE_FLOATS;
     return clear(&cpu->config, *block, floats * sizeof(float));
 }
 
@@ -107,8 +100,7 @@ static const struct cpu_layout *canonical_layout(struct cpu_dnnl *dnnl, const st
         (const dnnl_dims_t){groups, out->channels / groups, in->channels / groups, height, width});
 }
 
-/* oneDNN computes BF16 on any CPU with AVX-512, but without instructions for it slower than FP32.
- */
+/* oneDNN computes BF16 on any CPU with AVX-512; without instructions for it, slower than FP32. */
 static int check_settings(const void *settings)
 {
     const struct cpu_settings *wanted = settings;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The backward pass of a program: the steps of each node in reverse order. When a node's turn
- * comes, each of its consumers has added a gradient of its output; their sum is propagated.
- */
+ * comes, each of its consumers has added a gradient of its output; their sum is propagated. */
 #include "trainer/cpu/cpu.h"
 
 #include "base/fail.h"
@@ -82,8 +80,7 @@ static struct cpu_tensor through_relu(struct cpu_program *program, uint32_t numb
 
 /* ---- convolution and fully connected ---- */
 
-/* In the layouts oneDNN prefers, except that FP32 weights stored in the canonical layout keep it.
- */
+/* In layouts that oneDNN prefers, but FP32 weights stored in the canonical layout keep it. */
 static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint32_t number,
                                                dnnl_prop_kind_t pass,
                                                const struct cpu_layout *gradient)
@@ -377,7 +374,7 @@ static void build_dropout(struct cpu_program *program, uint32_t number,
 
 /* ---- the whole pass ---- */
 
-static void build_node(struct cpu_program *program, uint32_t number)
+void cpu_build_backward(struct cpu_program *program)
 {
     static void (*const build[])(struct cpu_program * program, uint32_t number,
                                  const struct cpu_tensor *given) = {
@@ -387,42 +384,36 @@ static void build_node(struct cpu_program *program, uint32_t number)
         [GRAPH_LRN] = build_windowed,         [GRAPH_ADD] = build_add,
         [GRAPH_CONCAT] = build_concat,        [GRAPH_DROPOUT] = build_dropout,
     };
-    const struct graph_node *node = node_of(program, number);
-    const struct cpu_node *own = &program->nodes[number];
-    const bool relu = own->relu && node->kind != GRAPH_BATCH_NORM;
 
-    struct cpu_tensor gradient;
-    if (own->absorbed) { /* the node before the ReLU computes its backward pass, and sums */
+    for (uint32_t i = program->model->graph->node_count; i-- > 1 && !program->code;) {
+        const struct graph_node *node = node_of(program, i);
+        const struct cpu_node *own = &program->nodes[i];
         const uint32_t before = node->inputs[0];
-        if (own->gradient_count == 2 && node_of(program, before)->kind != GRAPH_BATCH_NORM) {
+        const bool relu = own->relu && node->kind != GRAPH_BATCH_NORM;
+        struct cpu_tensor gradient;
+        if (!node->needs_gradient)
+            continue;
+        if (own->absorbed && own->gradient_count == 2 &&
+            node_of(program, before)->kind != GRAPH_BATCH_NORM) {
+            /* the node before the ReLU computes its backward pass, and sums */
             give(program, before, &own->gradients[0]);
             give(program, before, &own->gradients[1]);
-            return;
+        } else if (own->absorbed) {
+            gradient = add_up(program, i);
+            give(program, before, &gradient);
+        } else if (relu && own->gradient_count == 2) { /* both in one step */
+            const struct cpu_tensor terms[] = {
+                cpu_convert(program, &own->gradients[0], own->output.layout, i),
+                cpu_convert(program, &own->gradients[1], own->output.layout, i)};
+            gradient = cpu_add_tensor(program, own->output.layout);
+            cpu_add_sum_relu(program, i, terms, &own->output, &gradient);
+        } else {
+            gradient = add_up(program, i);
+            if (relu)
+                gradient = through_relu(program, i, &gradient);
         }
-        gradient = add_up(program, number);
-        give(program, before, &gradient);
-        return;
-    }
-    if (relu && own->gradient_count == 2) { /* both in one step */
-        const struct cpu_tensor terms[] = {
-            cpu_convert(program, &own->gradients[0], own->output.layout, number),
-            cpu_convert(program, &own->gradients[1], own->output.layout, number)};
-        gradient = cpu_add_tensor(program, own->output.layout);
-        cpu_add_sum_relu(program, number, terms, &own->output, &gradient);
-    } else {
-        gradient = add_up(program, number);
-        if (relu)
-            gradient = through_relu(program, number, &gradient);
-    }
-    build[node->kind](program, number, &gradient);
-}
-
-void cpu_build_backward(struct cpu_program *program)
-{
-    for (uint32_t i = program->model->graph->node_count; i-- > 1 && !program->code;) {
-        if (!node_of(program, i)->needs_gradient)
-            continue;
-        build_node(program, i);
+        if (!own->absorbed)
+            build[node->kind](program, i, &gradient);
         const uint64_t floats = graph_final_floats(program->model->graph, i);
         if (floats > 0) /* all gradients up to this node's are final */
             cpu_add_step(program, CPU_READY, i, UINT32_MAX, UINT32_MAX)->ready_floats = floats;

@@ -218,8 +218,7 @@ struct cpu_operation cpu_operation_of(const struct graph_node *node);
 
 void cpu_build_forward(struct cpu_program *program);  /* forward.c */
 void cpu_build_backward(struct cpu_program *program); /* backward.c */
-/* Store the weights of a node, whose forward primitive is there, in the layout of their gradient.
- */
+/* Store a node's weights, whose forward primitive is there, in the layout of their gradient. */
 void cpu_choose_home(struct cpu_program *program, uint32_t number);
 /* Return a node's output in floating point, however it is stored. */
 const struct cpu_tensor *cpu_floats(struct cpu_program *program, uint32_t number); /* int8.c */

@@ -54,34 +54,6 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
     return cpu_describe(program, &operation, NULL, number);
 }
 
-/* Weights and bias of a convolution with the following BN folded in, recomputed when parameters or
- * running statistics change. Folding needs the canonical layout, where a channel is contiguous. */
-static void build_fold(struct cpu_program *program, uint32_t number,
-                       const struct cpu_layout *wanted, struct cpu_tensor *weight,
-                       struct cpu_tensor *bias)
-{
-    struct cpu_model *model = program->model;
-    const struct graph_node *node = &model->graph->nodes[number];
-    const struct cpu_layout *plain = model->canonical[node->weight];
-    const uint32_t before = program->step_count;
-
-    const struct cpu_tensor home =
-        cpu_foreign(program, model->home[node->weight],
-                    model->parameters + model->graph->parameters[node->weight].offset);
-    const struct cpu_tensor source = cpu_convert(program, &home, plain, number);
-    const struct cpu_tensor folded = cpu_add_tensor(program, plain);
-    *bias = cpu_add_tensor(program, vector_of(program, node));
-    struct cpu_step *step = cpu_add_step(program, CPU_FOLD, number, source.buffer, folded.buffer);
-    step->other = bias->buffer;
-    step->norm = program->nodes[number].norm;
-    *weight = cpu_convert(program, &folded, wanted, number);
-    if (program->code)
-        return;
-    program->buffers[bias->buffer].place = program->buffers[weight->buffer].place = CPU_KEPT;
-    for (uint32_t i = before; i < program->step_count; i++)
-        program->steps[i].of_parameters = true;
-}
-
 static void build_weighted(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = &program->model->graph->nodes[number];
@@ -116,12 +88,31 @@ static void build_weighted(struct cpu_program *program, uint32_t number)
     if (program->training && model->type != dnnl_f32 && !model->homes_known)
         cpu_choose_home(program, number);
     struct cpu_tensor weight = {0}, bias = {0};
-    if (own->norm)
-        build_fold(program, number, wanted, &weight, &bias);
-    else
+    if (own->norm) {
+        /* Fold in the BN that follows, again when parameters or running statistics change. That
+         * needs the canonical layout, where a channel is contiguous. */
+        const uint32_t before = program->step_count;
+        const struct cpu_tensor home =
+            cpu_foreign(program, model->home[node->weight],
+                        model->parameters + model->graph->parameters[node->weight].offset);
+        const struct cpu_tensor plain_home = cpu_convert(program, &home, plain, number);
+        const struct cpu_tensor folded = cpu_add_tensor(program, plain);
+        bias = cpu_add_tensor(program, vector_of(program, node));
+        struct cpu_step *step =
+            cpu_add_step(program, CPU_FOLD, number, plain_home.buffer, folded.buffer);
+        step->other = bias.buffer;
+        step->norm = own->norm;
+        weight = cpu_convert(program, &folded, wanted, number);
+        if (program->code)
+            return;
+        program->buffers[bias.buffer].place = program->buffers[weight.buffer].place = CPU_KEPT;
+        for (uint32_t i = before; i < program->step_count; i++)
+            program->steps[i].of_parameters = true;
+    } else {
         weight = cpu_parameter(program, node->weight, wanted, number);
-    if (!own->norm && node->bias != UINT32_MAX)
-        bias = cpu_parameter(program, node->bias, model->canonical[node->bias], number);
+        if (node->bias != UINT32_MAX)
+            bias = cpu_parameter(program, node->bias, model->canonical[node->bias], number);
+    }
     cpu_add_primitive(program, desc, number,
                       CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}, {DNNL_ARG_WEIGHTS, &weight},
                                        {DNNL_ARG_DST, &own->output}, {DNNL_ARG_BIAS, &bias}));

@@ -92,8 +92,7 @@ void cpu_build_int8(struct cpu_program *program, uint32_t number)
     }
     own->output.step = step;
 
-    /* Constants of the program: weights in the canonical layout; per channel, a factor of its sum.
-     */
+    /* Constants of the program: canonical weights; per channel, a factor of its sum. */
     int8_t *quantised = cpu_add_constant(program, parameter->count);
     float *factors = cpu_add_constant(program, vector), *bias = cpu_add_constant(program, vector);
     if (!program->code)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Primitive descriptors. oneDNN 2 makes an operation descriptor first; oneDNN 3 takes the same
- * arguments in one call, and some of them more explicitly.
- */
+ * arguments in one call, and some of them more explicitly. */
 #include "trainer/cpu/dnnl.h"
 
 struct request {

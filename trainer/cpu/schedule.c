@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Lists a program's steps. Queries the finished primitives, so that building and running store
- * nothing for it.
- */
+ * nothing for it. */
 #include "trainer/cpu/cpu.h"
 
 #include <stdio.h>
@@ -124,37 +122,33 @@ static void list_primitive(const struct cpu_program *program, const struct cpu_s
 
 /* ---- our own steps ---- */
 
-struct own {
-    const char *operation, *engine;
-    uint64_t reads, writes; /* tensors the size of the node's output */
-};
-
-static const struct own own_steps[] = {
-    [CPU_DROPOUT] = {"dropout", "kernel_dropout", 1, 1},
-    [CPU_DROPOUT_BACKWARD] = {"dropout backward", "kernel_dropout_backward", 1, 1},
-    [CPU_SUM_RELU_BACKWARD] = {"gradient sum, relu backward", "sum_relu", 3, 1},
-    [CPU_OBSERVE] = {"observe", "calibration_observe", 1, 0},
-    [CPU_LOSS] = {"softmax, cross-entropy", "kernel_cross_entropy", 1, 1},
-    [CPU_NORMALISE] = {"normalise", "kernel_normalise", 0, 1},
-    [CPU_STATISTICS] = {"running statistics", "kernel_batch_norm_statistics", 0, 0},
-    [CPU_FOLD] = {"fold batch norm", "graph_fold_norm", 0, 0},
-};
-
 static void list_own(const struct cpu_program *program, const struct cpu_step *step,
                      struct schedule_step *row)
 {
+    static const struct {
+        const char *operation, *engine;
+        uint64_t reads, writes; /* tensors the size of the node's output */
+    } rows[] = {
+        [CPU_DROPOUT] = {"dropout", "kernel_dropout", 1, 1},
+        [CPU_DROPOUT_BACKWARD] = {"dropout backward", "kernel_dropout_backward", 1, 1},
+        [CPU_SUM_RELU_BACKWARD] = {"gradient sum, relu backward", "sum_relu", 3, 1},
+        [CPU_OBSERVE] = {"observe", "calibration_observe", 1, 0},
+        [CPU_LOSS] = {"softmax, cross-entropy", "kernel_cross_entropy", 1, 1},
+        [CPU_NORMALISE] = {"normalise", "kernel_normalise", 0, 1},
+        [CPU_STATISTICS] = {"running statistics", "kernel_batch_norm_statistics", 0, 0},
+        [CPU_FOLD] = {"fold batch norm", "graph_fold_norm", 0, 0},
+    };
     const struct graph *graph = program->model->graph;
     const struct graph_node *node = &graph->nodes[step->node];
-    const struct own *own = &own_steps[step->kind];
     const bool halves = step->kind == CPU_SUM_RELU_BACKWARD && program->model->type == dnnl_bf16;
     const uint64_t bytes =
         program->count * graph_node_floats(node) * (halves ? sizeof(uint16_t) : sizeof(float));
     const uint64_t vector = node->shape.channels * sizeof(float);
 
-    row->operation = own->operation;
-    snprintf(row->engine, sizeof row->engine, "%s", own->engine);
-    row->read_bytes = own->reads * bytes;
-    row->write_bytes = own->writes * bytes;
+    row->operation = rows[step->kind].operation;
+    snprintf(row->engine, sizeof row->engine, "%s", rows[step->kind].engine);
+    row->read_bytes = rows[step->kind].reads * bytes;
+    row->write_bytes = rows[step->kind].writes * bytes;
     if (step->kind == CPU_NORMALISE) {
         row->read_bytes = bytes / sizeof(float);
     } else if (step->kind == CPU_LOSS && !program->training) {
