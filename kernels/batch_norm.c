@@ -16,18 +16,6 @@ static double channel_sum(uint32_t images, size_t step, size_t plane, const real
     return sum;
 }
 
-/* Around the mean, so that a large mean costs no precision. */
-static double channel_squares(uint32_t images, size_t step, size_t plane, const real *values,
-                              double mean)
-{
-    double sum = 0;
-
-    for (uint32_t n = 0; n < images; n++, values += step)
-        for (size_t i = 0; i < plane; i++)
-            sum += (values[i] - mean) * (values[i] - mean);
-    return sum;
-}
-
 void kernel_batch_norm(uint32_t images, uint32_t channels, size_t plane, double epsilon,
                        const real *input, const real *gamma, const real *beta, real *output,
                        real *mean, real *variance)
@@ -36,10 +24,13 @@ void kernel_batch_norm(uint32_t images, uint32_t channels, size_t plane, double 
 
     for (uint32_t c = 0; c < channels; c++) {
         const real *values = input + c * plane;
-        double average = channel_sum(images, channels * plane, plane, values) / count;
+        const double average = channel_sum(images, channels * plane, plane, values) / count;
+        double squares = 0; /* around the mean, so that a large mean costs no precision */
+        for (uint32_t n = 0; n < images; n++, values += channels * plane)
+            for (size_t i = 0; i < plane; i++)
+                squares += (values[i] - average) * (values[i] - average);
         mean[c] = (real)average;
-        variance[c] =
-            (real)(channel_squares(images, channels * plane, plane, values, average) / count);
+        variance[c] = (real)(squares / count);
     }
     kernel_batch_norm_infer(images, channels, plane, epsilon, input, gamma, beta, mean, variance,
                             output);

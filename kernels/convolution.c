@@ -145,27 +145,6 @@ static bool run_next(const struct chunk *chunk, struct run *run)
     return left > 0;
 }
 
-/* From a matrix of channels x CHUNK into the tensor. */
-static void scatter_chunk(const struct chunk *chunk, const real *matrix, real *tensor)
-{
-    const size_t plane = (size_t)chunk->window->out_height * chunk->window->out_width;
-
-    for (struct run run = {0}; run_next(chunk, &run);)
-        for (size_t c = 0; c < chunk->channels; c++)
-            memcpy(tensor + run.tensor + c * plane, matrix + c * stride_of(CHUNK) + run.pixel,
-                   run.count * sizeof *tensor);
-}
-
-static void gather_chunk(const struct chunk *chunk, const real *tensor, real *matrix)
-{
-    const size_t plane = (size_t)chunk->window->out_height * chunk->window->out_width;
-
-    for (struct run run = {0}; run_next(chunk, &run);)
-        for (size_t c = 0; c < chunk->channels; c++)
-            memcpy(matrix + c * stride_of(CHUNK) + run.pixel, tensor + run.tensor + c * plane,
-                   run.count * sizeof *matrix);
-}
-
 static struct chunk chunk_start(const struct kernel_window *window, uint32_t group)
 {
     return (struct chunk){.window = window,
@@ -187,7 +166,7 @@ static bool chunk_next(struct chunk *chunk)
 void kernel_convolution(const struct kernel_window *window, const real *input, const real *weight,
                         const real *bias, real *output, real *workspace)
 {
-    const size_t pitch = stride_of(CHUNK);
+    const size_t pitch = stride_of(CHUNK), plane = (size_t)window->out_height * window->out_width;
 
     for (uint32_t group = 0; group < window->groups; group++) {
         struct chunk chunk = chunk_start(window, group);
@@ -201,7 +180,10 @@ void kernel_convolution(const struct kernel_window *window, const real *input, c
             kernel_matrix_add(chunk.channels, chunk.count, chunk.taps,
                               (struct kernel_matrix){weight + channel * chunk.taps, chunk.taps, 1},
                               taps, pitch, result, pitch);
-            scatter_chunk(&chunk, result, output);
+            for (struct run run = {0}; run_next(&chunk, &run);)
+                for (size_t c = 0; c < chunk.channels; c++)
+                    memcpy(output + run.tensor + c * plane, result + c * pitch + run.pixel,
+                           run.count * sizeof *output);
         }
     }
 }
@@ -211,13 +193,17 @@ void kernel_convolution_backward(const struct kernel_window *window, const real 
                                  real *d_weight, real *d_bias, real *workspace)
 {
     const size_t pitch = stride_of(CHUNK), row = stride_of(taps_of(window));
+    const size_t plane = (size_t)window->out_height * window->out_width;
 
     for (uint32_t group = 0; group < window->groups; group++) {
         struct chunk chunk = chunk_start(window, group);
         const size_t channel = group * chunk.channels, first = channel * chunk.taps;
         real *d_result = workspace, *taps = workspace + chunk.channels * pitch;
         while (chunk_next(&chunk)) {
-            gather_chunk(&chunk, d_output, d_result);
+            for (struct run run = {0}; run_next(&chunk, &run);)
+                for (size_t c = 0; c < chunk.channels; c++)
+                    memcpy(d_result + c * pitch + run.pixel, d_output + run.tensor + c * plane,
+                           run.count * sizeof *d_result);
             unfold(&chunk, input, (struct unfolded){taps, .tap_step = 1, .pixel_step = row});
             kernel_matrix_add(chunk.channels, chunk.taps, chunk.count,
                               (struct kernel_matrix){d_result, pitch, 1}, taps, row,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * All kernels of a training in one unit: CUDA's own headers take nvcc three to four seconds per unit, the kernels
- * of a file below one.
- */
+ * All kernels of a training in one unit: CUDA's own headers take nvcc three to four seconds per
+ * unit, the kernels of a file below one. */
 #include "kernels/device_average.cu"
 #include "kernels/device_convolution.cu"
 #include "kernels/device_head.cu"

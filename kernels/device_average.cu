@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The backward pass gathers: each input pixel reads the windows that cover it, so that the order of
- * sums is fixed.
- */
+ * sums is fixed. */
 #include "kernels/pool.cuh"
 
 namespace {

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * One thread per output element. Written for clarity; cuDNN computes what must be fast.
- */
+ * One thread per output element. Written for clarity; cuDNN computes what must be fast. */
 #include "kernels/window.cuh"
 
 namespace {

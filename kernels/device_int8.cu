@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * INT8 tensors have channels in multiples of 16, so all accesses are vectors. The convolution is
- * simple, one thread per output element, for shapes that cuDNN does not support.
- */
+ * simple, one thread per output element, for shapes that cuDNN does not support. */
 #include "kernels/window.cuh"
 
 namespace {

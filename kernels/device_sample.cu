@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Noise, and single elements of a convolution's result: a block computes one, in FP64, and from
- * definitions alone, so that it is independent of how an engine goes about it.
- */
+ * definitions alone, so that it is independent of how an engine goes about it. */
 #include "kernels/window.cuh"
 
 namespace {

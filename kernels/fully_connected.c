@@ -6,25 +6,20 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* In tiles that fit into cache. */
-static void transpose(size_t rows, size_t columns, const real *from, real *to)
-{
-    enum { SIDE = 32 };
-
-    for (size_t row = 0; row < rows; row += SIDE)
-        for (size_t column = 0; column < columns; column += SIDE)
-            for (size_t i = row; i < least(row + SIDE, rows); i++)
-                for (size_t j = column; j < least(column + SIDE, columns); j++)
-                    to[j * rows + i] = from[i * columns + j];
-}
-
 void kernel_fully_connected(uint32_t images, size_t inputs, size_t outputs, const real *input,
                             const real *weight, const real *bias, real *output, real *workspace)
 {
+    enum { SIDE = 32 };
+
     for (uint32_t n = 0; n < images; n++)
         for (size_t j = 0; j < outputs; j++)
             output[n * outputs + j] = bias[j];
-    transpose(outputs, inputs, weight, workspace);
+    /* Transpose the weights, in tiles that fit into cache. */
+    for (size_t row = 0; row < outputs; row += SIDE)
+        for (size_t column = 0; column < inputs; column += SIDE)
+            for (size_t i = row; i < least(row + SIDE, outputs); i++)
+                for (size_t j = column; j < least(column + SIDE, inputs); j++)
+                    workspace[j * outputs + i] = weight[i * inputs + j];
     kernel_matrix_add(images, outputs, inputs, (struct kernel_matrix){input, inputs, 1}, workspace,
                       outputs, output, outputs);
 }

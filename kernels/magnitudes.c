@@ -3,21 +3,6 @@
 
 #include <math.h>
 
-static void widen(struct magnitudes *magnitudes, double value)
-{
-    uint64_t *counts = magnitudes->counts;
-
-    if (magnitudes->range == 0)
-        magnitudes->range = value;
-    while (value > magnitudes->range) {
-        for (uint32_t i = 0; i < MAGNITUDES_BINS / 2; i++)
-            counts[i] = counts[2 * i] + counts[2 * i + 1];
-        for (uint32_t i = MAGNITUDES_BINS / 2; i < MAGNITUDES_BINS; i++)
-            counts[i] = 0;
-        magnitudes->range *= 2;
-    }
-}
-
 void magnitudes_observe(struct magnitudes *magnitudes, uint64_t count, const float *values)
 {
     double largest = 0;
@@ -29,7 +14,15 @@ void magnitudes_observe(struct magnitudes *magnitudes, uint64_t count, const flo
     magnitudes->largest = largest > magnitudes->largest ? largest : magnitudes->largest;
     if (isinf(magnitudes->largest))
         return;
-    widen(magnitudes, largest);
+    if (magnitudes->range == 0)
+        magnitudes->range = largest;
+    for (; largest > magnitudes->range; magnitudes->range *= 2) {
+        uint64_t *counts = magnitudes->counts;
+        for (uint32_t i = 0; i < MAGNITUDES_BINS / 2; i++)
+            counts[i] = counts[2 * i] + counts[2 * i + 1];
+        for (uint32_t i = MAGNITUDES_BINS / 2; i < MAGNITUDES_BINS; i++)
+            counts[i] = 0;
+    }
     const double bins_a_unit = magnitudes->range > 0 ? MAGNITUDES_BINS / magnitudes->range : 0;
     for (uint64_t i = 0; i < count; i++) {
         const double magnitude = fabs((double)values[i]);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * magnitudes: a histogram of the magnitudes of a tensor's values over many batches. Pure.
- */
+ * magnitudes: a histogram of the magnitudes of a tensor's values over many batches. Pure. */
 #ifndef IOBENCH_KERNELS_MAGNITUDES_H
 #define IOBENCH_KERNELS_MAGNITUDES_H
 

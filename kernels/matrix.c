@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * Tiles of TILE_ROWS x TILE_COLUMNS sums stay in registers along the depth; the depth is split so
- * that the part of b under a tile stays in cache for all rows.
- */
+ * that the part of b under a tile stays in cache for all rows. */
 #include "kernels/kernels.h"
 
 #include "base/vector.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * norm: the backward pass of BN, for any source of its gradient. For device kernels only.
- */
+ * norm: the backward pass of BN, for any source of its gradient. For device kernels only. */
 #ifndef IOBENCH_KERNELS_NORM_CUH
 #define IOBENCH_KERNELS_NORM_CUH
 

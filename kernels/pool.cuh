@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * pool: the geometry of pools. For device kernels only.
- */
+ * pool: the geometry of pools. For device kernels only. */
 #ifndef IOBENCH_KERNELS_POOL_CUH
 #define IOBENCH_KERNELS_POOL_CUH
 

@@ -275,27 +275,21 @@ static uint16_t rounding(uint32_t taps)
     return (uint16_t)(taps / 2 < ROUND_MAX ? taps / 2 : ROUND_MAX);
 }
 
-/* Pixel by pixel, that of each line: then a tap of all rows is one load and has one weight. The
- * lanes of a pixel: red, blue, green, nothing. */
-static void weave(const struct resize *resize)
+static void horizontal(const struct resize *resize, uint8_t *output, uint32_t rows)
 {
+    const uint32_t taps = resize->x.widest, start = 128u + rounding(taps);
+    const uint32_t *weights = resize->column_weights;
     const size_t stride = resize->line_stride;
     uint16_t *to = resize->woven;
 
+    /* Pixel by pixel, that of each line: then a tap of all rows is one load and has one weight. The
+     * lanes of a pixel: red, blue, green, nothing. */
     for (size_t i = 0; i < stride / 2; i += 2)
         for (size_t row = 0; row < ROWS; row++, to += LANES) {
             const uint16_t *even = resize->lines + row * stride + i, *odd = even + stride / 2;
             memcpy(to, even, 2 * sizeof *to);
             memcpy(to + 2, odd, 2 * sizeof *to);
         }
-}
-
-static void horizontal(const struct resize *resize, uint8_t *output, uint32_t rows)
-{
-    const uint32_t taps = resize->x.widest, start = 128u + rounding(taps);
-    const uint32_t *weights = resize->column_weights;
-
-    weave(resize);
     for (uint32_t i = 0; i < resize->width; i++, weights += taps) {
         const uint16_t *pixels = resize->columns[i];
         uint32_t sums[ROWS * LANES];

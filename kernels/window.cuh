@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * window: the inputs of a convolution, and the sum of one output element.
- */
+ * window: the inputs of a convolution, and the sum of one output element. */
 #ifndef IOBENCH_KERNELS_WINDOW_CUH
 #define IOBENCH_KERNELS_WINDOW_CUH
 
