@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The cpu backend's front end: its options; the backend is in the module iobench-cpu.so, as oneDNN
- * takes longer to load than the rest of the program.
- */
+ * takes longer to load than the rest of the program. */
 #include "trainer/plugins.h"
 
 #include "base/clock.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The cuda backend's front end: its options; the backend is in the module iobench-cuda.so. A
- * program built with CUDA therefore starts on machines without it.
- */
+ * program built with CUDA therefore starts on machines without it. */
 #include "trainer/plugins.h"
 
 #include "base/clock.h"

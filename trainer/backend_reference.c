@@ -52,37 +52,64 @@ static uint64_t workspace_bytes(const struct reference *reference, uint32_t numb
     return kernel_convolution_workspace(&window) * sizeof(float);
 }
 
-/* The image itself needs a gradient only if a node without weights reads it. */
-static bool needs_gradient(const struct graph *graph, uint32_t number)
+/* In FP32, of a batch. */
+static uint64_t tensor_bytes(const struct reference *reference, uint32_t number)
 {
-    if (number > 0)
-        return true;
-    for (uint32_t i = 0; i < graph->node_count; i++)
-        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++)
-            if (graph->nodes[i].inputs[j] == 0 && graph->nodes[i].weight == UINT32_MAX)
-                return true;
-    return false;
+    return reference->config.batch_size * graph_node_floats(&reference->graph->nodes[number]) *
+           sizeof(float);
 }
 
-/* Place outputs and their gradients: two lifetimes per node. */
-static int plan_tensors(struct reference *reference)
+static int reference_open(void *state, const void *settings, const struct backend_config *config)
 {
-    const struct graph *graph = reference->graph;
+    struct reference *reference = state;
+    const struct graph *graph = config->graph;
+    const uint64_t parameters = graph->parameter_floats, statistics = graph->statistic_floats;
+    const uint64_t trained = config->training ? parameters : 0;
     const uint32_t nodes = graph->node_count;
-    const bool training = reference->config.training;
-    struct lifetime *lifetimes = memory_array(2 * (size_t)nodes, sizeof *lifetimes);
+    bool image_needs = false; /* a gradient: only if a node without weights reads the image */
 
+    (void)settings;
+    reference->graph = graph;
+    reference->config = *config;
+    for (uint32_t i = 0; i < nodes; i++) {
+        uint64_t bytes = workspace_bytes(reference, i);
+        for (uint32_t j = 0; j < graph->nodes[i].input_count; j++)
+            image_needs |= graph->nodes[i].inputs[j] == 0 && graph->nodes[i].weight == UINT32_MAX;
+        if (graph->nodes[i].kind == GRAPH_FULLY_CONNECTED)
+            bytes = graph->parameters[graph->nodes[i].weight].count * sizeof(float);
+        if (bytes > reference->workspace_bytes)
+            reference->workspace_bytes = bytes;
+    }
+    reference->workspace = memory_array(reference->workspace_bytes, 1);
+    reference->values = memory_array(2 * (size_t)nodes, sizeof(float *));
+    reference->parameters = memory_array(parameters + 2 * trained + 2 * statistics, sizeof(float));
+    if (!reference->workspace || !reference->values || !reference->parameters)
+        return -ENOMEM;
+    reference->d_values = reference->values + nodes;
+    reference->gradients = reference->parameters + parameters;
+    reference->momenta = reference->gradients + trained;
+    reference->statistics = reference->momenta + trained;
+    reference->batch_statistics = reference->statistics + statistics;
+    graph_initialise_statistics(graph, reference->statistics);
+    if (config->ranges) {
+        reference->quantised = memory_array(nodes, sizeof *reference->quantised);
+        reference->rounded = memory_array(parameters, sizeof(float));
+        if (!reference->quantised || !reference->rounded)
+            return -ENOMEM;
+        quantise_plan(graph, config->ranges, reference->quantised);
+    }
+    /* Place outputs and their gradients: two lifetimes per node. */
+    struct lifetime *lifetimes = memory_array(2 * (size_t)nodes, sizeof *lifetimes);
     if (!lifetimes)
         return -ENOMEM;
     for (uint32_t i = 0; i < nodes; i++) {
         const struct graph_node *node = &graph->nodes[i];
         assert(node->consumers || i + 1 == nodes); /* every output is used */
         const uint32_t last = node->consumers ? node->consumer : i, end = 2 * nodes - i;
-        const uint64_t bytes =
-            graph_node_floats(node) * reference->config.batch_size * sizeof(float);
-        lifetimes[2 * i] = (struct lifetime){i, training ? end : last, .bytes = bytes};
+        const uint64_t bytes = tensor_bytes(reference, i);
+        lifetimes[2 * i] = (struct lifetime){i, config->training ? end : last, .bytes = bytes};
         lifetimes[2 * i + 1] = (struct lifetime){
-            2 * nodes - last, end, .bytes = training && needs_gradient(graph, i) ? bytes : 0};
+            2 * nodes - last, end, .bytes = config->training && (i > 0 || image_needs) ? bytes : 0};
     }
     int code = lifetimes_plan(lifetimes, 2 * nodes, &reference->arena_bytes);
     if (code == 0) {
@@ -96,44 +123,6 @@ static int plan_tensors(struct reference *reference)
     }
     free(lifetimes);
     return code;
-}
-
-static int reference_open(void *state, const void *settings, const struct backend_config *config)
-{
-    struct reference *reference = state;
-    const struct graph *graph = config->graph;
-    const uint64_t parameters = graph->parameter_floats, statistics = graph->statistic_floats;
-    const uint64_t trained = config->training ? parameters : 0;
-
-    (void)settings;
-    reference->graph = graph;
-    reference->config = *config;
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        uint64_t bytes = workspace_bytes(reference, i);
-        if (graph->nodes[i].kind == GRAPH_FULLY_CONNECTED)
-            bytes = graph->parameters[graph->nodes[i].weight].count * sizeof(float);
-        if (bytes > reference->workspace_bytes)
-            reference->workspace_bytes = bytes;
-    }
-    reference->workspace = memory_array(reference->workspace_bytes, 1);
-    reference->values = memory_array(2 * (size_t)graph->node_count, sizeof(float *));
-    reference->parameters = memory_array(parameters + 2 * trained + 2 * statistics, sizeof(float));
-    if (!reference->workspace || !reference->values || !reference->parameters)
-        return -ENOMEM;
-    reference->d_values = reference->values + graph->node_count;
-    reference->gradients = reference->parameters + parameters;
-    reference->momenta = reference->gradients + trained;
-    reference->statistics = reference->momenta + trained;
-    reference->batch_statistics = reference->statistics + statistics;
-    graph_initialise_statistics(graph, reference->statistics);
-    if (config->ranges) {
-        reference->quantised = memory_array(graph->node_count, sizeof *reference->quantised);
-        reference->rounded = memory_array(parameters, sizeof(float));
-        if (!reference->quantised || !reference->rounded)
-            return -ENOMEM;
-        quantise_plan(graph, config->ranges, reference->quantised);
-    }
-    return plan_tensors(reference);
 }
 
 static void reference_close(void *state)
@@ -278,8 +267,7 @@ static void node_forward(struct reference *reference, const struct trainer_batch
     }
 }
 
-/* INT8 rounds values to INT8 and sums in float: equal to integer arithmetic except for rare ties.
- */
+/* INT8 rounds values to INT8 and sums in float: as integer arithmetic except for rare ties. */
 static int forward(struct reference *reference, const struct trainer_batch *batch)
 {
     const struct graph *graph = reference->graph;
@@ -464,13 +452,6 @@ static const struct {
     [GRAPH_LRN] = {"lrn", "kernel_lrn"},
     [GRAPH_DROPOUT] = {"dropout", "kernel_dropout"},
 };
-
-/* In FP32, of a batch. */
-static uint64_t tensor_bytes(const struct reference *reference, uint32_t number)
-{
-    return reference->config.batch_size * graph_node_floats(&reference->graph->nodes[number]) *
-           sizeof(float);
-}
 
 /* Backward kernels add to existing gradients, so they read those too. */
 static int list_node(const struct reference *reference, uint32_t number, bool backward,

@@ -104,8 +104,7 @@ static int read_all(int fd, void *to, uint64_t bytes, uint64_t offset, const cha
     return got < 0 ? (int)got : 0;
 }
 
-/* Read the head; that of version 1 ends before the settings. Returns its size or a negative errno.
- */
+/* Read the head; version 1's ends before the settings. Returns its size or a negative errno. */
 static int read_head(int fd, uint8_t head[HEAD_BYTES], const struct checkpoint *wanted,
                      struct checkpoint *found, const char *path)
 {

@@ -77,8 +77,7 @@ uint32_t exchange_number_bytes(const struct exchange *exchange);
 /* What this rank sends to other nodes in each step: its share of its node's. */
 uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks *ranks,
                              double parameters);
-/* Open the chosen exchange. Returns 0 or a negative errno; call exchange_close() in either case.
- */
+/* Open the chosen one. Returns 0 or a negative errno; call exchange_close() in either case. */
 int exchange_open(struct exchange *exchange, const struct exchange_config *config);
 void exchange_close(struct exchange *exchange, bool failed);
 int exchange_ready(void *exchange, uint64_t done); /* a backend_gradients_ready */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * The mpi exchange's front end; the exchange is in the module iobench-mpi.so.
- */
+ * The mpi exchange's front end; the exchange is in the module iobench-mpi.so. */
 #include "trainer/plugins.h"
 
 #include "ranks/mpi.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * lifetimes: static memory planning. Tensors whose lifetimes do not overlap may share space. Pure;
- * any thread.
- */
+ * any thread. */
 #ifndef IOBENCH_TRAINER_LIFETIMES_H
 #define IOBENCH_TRAINER_LIFETIMES_H
 

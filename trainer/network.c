@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * The network trainer: trains a network for real, at a constant rate. A network's name alone
- * selects it, too: trainer_choose().
- */
+ * selects it, too: trainer_choose(). */
 #include "trainer/plugins.h"
 
 #include "base/fail.h"

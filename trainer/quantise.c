@@ -73,28 +73,24 @@ uint32_t quantise_bins_kept(const uint64_t *counts)
     return best;
 }
 
-static double percentile_range(const struct magnitudes *histogram)
-{
-    double sum = (double)histogram->zeros, below = sum;
-
-    for (uint32_t i = 0; i < QUANTISE_BINS; i++)
-        sum += (double)histogram->counts[i];
-    for (uint32_t i = 0; i < QUANTISE_BINS; i++) {
-        below += (double)histogram->counts[i];
-        if (below >= percentile * sum && histogram->counts[i] > 0)
-            return (i + 1) * histogram->range / QUANTISE_BINS;
-    }
-    return histogram->largest;
-}
-
 float quantise_range(const struct magnitudes *histogram, enum quantise_method method)
 {
     double range = histogram->largest;
 
     if (range > 0 && method == QUANTISE_KL)
         range = quantise_bins_kept(histogram->counts) * histogram->range / QUANTISE_BINS;
-    if (range > 0 && method == QUANTISE_PERCENTILE)
-        range = percentile_range(histogram);
+    if (range > 0 && method == QUANTISE_PERCENTILE) {
+        double sum = (double)histogram->zeros, below = sum;
+        for (uint32_t i = 0; i < QUANTISE_BINS; i++)
+            sum += (double)histogram->counts[i];
+        for (uint32_t i = 0; i < QUANTISE_BINS; i++) {
+            below += (double)histogram->counts[i];
+            if (below >= percentile * sum && histogram->counts[i] > 0) {
+                range = (i + 1) * histogram->range / QUANTISE_BINS;
+                break;
+            }
+        }
+    }
     return (float)(range < histogram->largest ? range : histogram->largest);
 }
 

@@ -35,8 +35,7 @@ void quantise_weights(uint32_t channels, uint64_t count, const float *weights, i
                       float *steps);
 /* Round them to what quantise_weights() represents. */
 void quantise_round(uint32_t channels, uint64_t count, float *weights);
-/* The weights of a convolution with a BN folded in, and the bias; arguments as graph_fold_norm().
- */
+/* Weights of a convolution with a BN folded in, and the bias; arguments as graph_fold_norm(). */
 int quantise_layer(const struct graph *graph, uint32_t convolution, uint32_t norm,
                    const float *parameters, const float *statistics, const float *weight,
                    int8_t *quantised, float *steps, float *bias);

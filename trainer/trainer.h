@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
  * trainer: consumes batches; independent of storage. One state, main thread only. Allocates the
- * memory that rows are decoded into, because a device needs it pinned.
- */
+ * memory that rows are decoded into, because a device needs it pinned. */
 #ifndef IOBENCH_TRAINER_TRAINER_H
 #define IOBENCH_TRAINER_TRAINER_H
 

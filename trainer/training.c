@@ -75,40 +75,6 @@ static bool learns_together(const struct training_config *config)
     return rank_count(config) > 1 && config->learns;
 }
 
-static int open_backend(struct training *training)
-{
-    const struct training_config *config = &training->config;
-    struct exchange *exchange = &training->exchange;
-    struct backend_config where = {.graph = training->graph,
-                                   .batch_size = config->batch_size,
-                                   .training = config->learns,
-                                   .seed = config->seed,
-                                   .threads = config->threads,
-                                   .accumulates = config->accumulate > 1,
-                                   .late = config->late,
-                                   .ranges = config->ranges,
-                                   .calibration = config->calibration,
-                                   .tick = config->tick};
-
-    if (learns_together(config)) {
-        int code =
-            exchange_choose(exchange, config->exchange ? config->exchange : "auto", config->ranks);
-        if (code)
-            return code;
-        where.local_rank = config->ranks->place.local_rank;
-        where.silence_ns = config->silence_ns;
-        where.gradients_on_host = !exchange->ops->on_stream && !exchange->ops->on_device;
-        where.enqueue = exchange->ops->on_stream ? exchange_ready : NULL;
-        where.enqueue_context = exchange;
-        where.exchanged_by_host = !where.enqueue;
-        if (exchange_wire(exchange) == EXCHANGE_FP32) { /* else it has a copy */
-            where.allocate_gradients = exchange->ops->allocate;
-            where.release_gradients = exchange->ops->release;
-        }
-    }
-    return backend_open(&training->backend, &training->choice, &where);
-}
-
 static uint32_t value_bytes(const struct training *training)
 {
     const char *precision = training_precision(training);
@@ -163,11 +129,21 @@ static int open_alone(struct training *training)
                                     .stop = stop_initialising,
                                     .tick = initialising_tick,
                                     .context = &weights};
+    struct exchange *exchange = &training->exchange;
+    struct backend_config where = {.batch_size = config->batch_size,
+                                   .training = config->learns,
+                                   .seed = config->seed,
+                                   .threads = config->threads,
+                                   .accumulates = config->accumulate > 1,
+                                   .late = config->late,
+                                   .ranges = config->ranges,
+                                   .calibration = config->calibration,
+                                   .tick = config->tick};
     int code = backend_choose(config->backend, config->precision, &training->choice);
 
     if (code)
         return code;
-    training->graph = network_build(config->network, config->side, config->classes);
+    where.graph = training->graph = network_build(config->network, config->side, config->classes);
     if (!training->graph)
         return -EINVAL;
     if (config->learns && config->recipe.zero_gammas)
@@ -176,8 +152,24 @@ static int open_alone(struct training *training)
     if (code == 0 && learns_together(config))
         code = buckets_by_layer(&training->buckets, training->graph,
                                 config->buckets ? config->buckets : GRADIENTS_BUCKETS);
-    if (code == 0)
-        code = open_backend(training);
+    if (code == 0 && learns_together(config))
+        code =
+            exchange_choose(exchange, config->exchange ? config->exchange : "auto", config->ranks);
+    if (code)
+        return code;
+    if (learns_together(config)) {
+        where.local_rank = config->ranks->place.local_rank;
+        where.silence_ns = config->silence_ns;
+        where.gradients_on_host = !exchange->ops->on_stream && !exchange->ops->on_device;
+        where.enqueue = exchange->ops->on_stream ? exchange_ready : NULL;
+        where.enqueue_context = exchange;
+        where.exchanged_by_host = !where.enqueue;
+        if (exchange_wire(exchange) == EXCHANGE_FP32) { /* else it has a copy */
+            where.allocate_gradients = exchange->ops->allocate;
+            where.release_gradients = exchange->ops->release;
+        }
+    }
+    code = backend_open(&training->backend, &training->choice, &where);
     if (code)
         return code;
     weights.parameters = memory_array(training->graph->parameter_floats, sizeof(float));
@@ -230,8 +222,7 @@ static uint32_t batches_per_update(const struct training_config *config)
     return config->accumulate ? config->accumulate : 1;
 }
 
-/* By the device's clock if it has one, else by the host's, which alone knows the host's own work.
- */
+/* By the device's clock if it has one, else by the host's; only that knows the host's own work. */
 static void take_times(const struct backend_loss *loss, const struct trainer_times *host,
                        struct trainer_times *times)
 {
@@ -495,41 +486,35 @@ int training_load(struct training *training, const char *path, struct training_p
 
 /* ---- weights of other programs ---- */
 
-/* Return room for all weights; the running statistics follow the parameters. */
-static float *make_weights(const struct training *training)
-{
-    const struct graph *graph = training->graph;
-
-    return memory_array(graph->parameter_floats + graph->statistic_floats, sizeof(float));
-}
-
 int training_import(struct training *training, const char *path)
 {
-    float *parameters = make_weights(training),
-          *statistics = parameters + training->graph->parameter_floats;
-    int code = parameters ? weights_read(path, training->config.network, training->graph,
-                                         parameters, statistics)
-                          : -ENOMEM;
+    const struct graph *graph = training->graph;
+    const uint64_t floats = graph->parameter_floats + graph->statistic_floats;
+    float *parameters = memory_array(floats, sizeof *parameters);
+    float *statistics = parameters + graph->parameter_floats;
+    int code = parameters
+                   ? weights_read(path, training->config.network, graph, parameters, statistics)
+                   : -ENOMEM;
 
     if (code == 0)
         code = backend_load(&training->backend, parameters, NULL, statistics);
     if (code == 0)
-        training->loaded = hash_weights(
-            parameters, training->graph->parameter_floats + training->graph->statistic_floats, 0);
+        training->loaded = hash_weights(parameters, floats, 0);
     free(parameters);
     return code;
 }
 
 int training_export(struct training *training, const char *path)
 {
-    float *parameters = make_weights(training),
-          *statistics = parameters + training->graph->parameter_floats;
+    const struct graph *graph = training->graph;
+    float *parameters =
+        memory_array(graph->parameter_floats + graph->statistic_floats, sizeof(float));
+    float *statistics = parameters + graph->parameter_floats;
     int code =
         parameters ? backend_save(&training->backend, parameters, NULL, statistics, NULL) : -ENOMEM;
 
     if (code == 0)
-        code =
-            weights_write(path, training->config.network, training->graph, parameters, statistics);
+        code = weights_write(path, training->config.network, graph, parameters, statistics);
     free(parameters);
     return code;
 }
