@@ -153,25 +153,6 @@ int format_catalog_kept(const struct plugin_choice *format, const char *root,
     return code;
 }
 
-/* A named format that finds none of its files: say what there is instead. */
-static int fail_none(const struct plugin *format, const char *root, int code)
-{
-    char reason[FAIL_REASON_BYTES];
-    const struct plugin *detected = NULL;
-
-    if (code != -ENOENT && code != -ENODATA)
-        return code;
-    snprintf(reason, sizeof reason, "%s", fail_reason());
-    if (format_of(format)->detect(root) == 0) {
-        int other = path_hint_survey(root, recognised, NULL);
-        if (other)
-            return other;
-        detected = format_detect(root);
-    }
-    return detected ? fail(code, "%s; it looks like %s", reason, detected->name)
-                    : fail(code, "%s", reason);
-}
-
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog)
 {
@@ -200,7 +181,18 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
         code = catalog_seal(made);
     if (code) {
         catalog_destroy(made);
-        return fail_none(format->plugin, root, code);
+        if (code != -ENOENT && code != -ENODATA)
+            return code;
+        /* A named format that finds none of its files: say what there is instead. */
+        char reason[FAIL_REASON_BYTES];
+        snprintf(reason, sizeof reason, "%s", fail_reason());
+        const bool is_another = ops->detect(root) == 0;
+        const int other = is_another ? path_hint_survey(root, recognised, NULL) : 0;
+        if (other)
+            return other;
+        const struct plugin *detected = is_another ? format_detect(root) : NULL;
+        return detected ? fail(code, "%s; it looks like %s", reason, detected->name)
+                        : fail(code, "%s", reason);
     }
     /* A scan that continued past faults may have left records out. */
     if (use_sidecar && !scan->fault) {

@@ -107,32 +107,6 @@ static int compare_rows(const void *a, const void *b)
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* Report a shard that was truncated between two records: a record of its index begins where the
- * shard ends. If the next shard has no index, this one may cover both and proves nothing. */
-static int check_cut(struct scanner *scanner, const struct index_file_rules *rules,
-                     const struct index_row *rows, uint64_t count)
-{
-    const uint64_t end = scanner->file_bytes;
-    uint64_t beyond = 0;
-    bool at_end = false;
-    char what[96];
-
-    for (uint64_t i = 0; i < count; i++) {
-        beyond += rows[i].offset >= end;
-        at_end |= rows[i].offset == end;
-    }
-    if (at_end && scanner->next) {
-        char *next = index_file_path(scanner->next, rules);
-        at_end = next && store_exists(next);
-        free(next);
-    }
-    if (!at_end)
-        return 0;
-    snprintf(what, sizeof what, "the file ends here, its .idx lists %llu more record%s: truncated",
-             (unsigned long long)beyond, beyond == 1 ? "" : "s");
-    return scanner_fault(scanner, EBADMSG, end, what);
-}
-
 static bool is_plausible(struct scanner *scanner, const struct index_file_rules *rules,
                          const struct index_row *rows, uint64_t count)
 {
@@ -176,7 +150,24 @@ int index_file_add(struct scanner *scanner, const struct index_file_rules *rules
         const uint64_t end = i + 1 < count ? rows[i + 1].offset : scanner->file_bytes;
         rows[i].bytes = end > rows[i].offset ? end - rows[i].offset : 0;
     }
-    int code = check_cut(scanner, rules, rows, count);
+    /* A shard that was truncated between two records: a record of its index begins where the shard
+     * ends. If the next shard has no index, this one may cover both and proves nothing. */
+    uint64_t beyond = 0;
+    bool at_end = false;
+    for (uint64_t i = 0; i < count; i++) {
+        beyond += rows[i].offset >= scanner->file_bytes;
+        at_end |= rows[i].offset == scanner->file_bytes;
+    }
+    char *next = at_end && scanner->next ? index_file_path(scanner->next, rules) : NULL;
+    char what[96];
+    int code = 0;
+    if (at_end && (!scanner->next || (next && store_exists(next)))) {
+        snprintf(what, sizeof what,
+                 "the file ends here, its .idx lists %llu more record%s: truncated",
+                 (unsigned long long)beyond, beyond == 1 ? "" : "s");
+        code = scanner_fault(scanner, EBADMSG, scanner->file_bytes, what);
+    }
+    free(next);
     const bool use =
         code == 0 && !scanner->scan->fault && is_plausible(scanner, rules, rows, count);
     for (uint64_t i = 0; use && code == 0 && i < count; i++)

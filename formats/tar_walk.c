@@ -113,29 +113,6 @@ static bool has_key(const char *line, size_t bytes, const char *key)
     return bytes >= length && memcmp(line, key, length) == 0;
 }
 
-/* Parse a line without its length: "key=value", of which at most TAR_NAME_BYTES are given. */
-static bool take_pax_line(struct tar_walk *walk, const char *line, size_t bytes, bool whole)
-{
-    if (has_key(line, bytes, "path=")) {
-        if (!whole)
-            return false;
-        memcpy(walk->name, line + 5, bytes - 5);
-        walk->name[bytes - 5] = '\0';
-        walk->has_name = true;
-    } else if (has_key(line, bytes, "size=")) {
-        walk->has_bytes = true;
-        walk->pax_bytes = 0;
-        for (size_t i = 5; i < bytes; i++) {
-            if (line[i] < '0' || line[i] > '9' || walk->pax_bytes > UINT64_MAX / 20)
-                return false;
-            walk->pax_bytes = walk->pax_bytes * 10 + (uint64_t)(line[i] - '0');
-        }
-    } else if (has_key(line, bytes, "GNU.sparse.")) {
-        walk->is_sparse = true;
-    }
-    return true;
-}
-
 static int take_pax(struct tar_walk *walk, uint64_t offset, uint64_t bytes)
 {
     const uint64_t end = offset + bytes;
@@ -156,8 +133,25 @@ static int take_pax(struct tar_walk *walk, uint64_t offset, uint64_t bytes)
         bool whole = length <= count;
         if (whole && line[length - 1] != '\n')
             return wrong(walk, offset, "a line of a pax header does not end");
-        size_t text = (whole ? (size_t)length - 1 : count) - at;
-        if (!take_pax_line(walk, line + at, text, whole))
+        const size_t text = (whole ? (size_t)length - 1 : count) - at;
+        bool good = true;
+        line += at; /* "key=value", of which at most TAR_NAME_BYTES are there */
+        if (has_key(line, text, "path=")) {
+            good = whole;
+            memcpy(walk->name, line + 5, text - 5);
+            walk->name[text - 5] = '\0';
+            walk->has_name = true;
+        } else if (has_key(line, text, "size=")) {
+            walk->has_bytes = true;
+            walk->pax_bytes = 0;
+            for (size_t i = 5; i < text && good; i++) {
+                good = line[i] >= '0' && line[i] <= '9' && walk->pax_bytes <= UINT64_MAX / 20;
+                walk->pax_bytes = walk->pax_bytes * 10 + (uint64_t)(line[i] - '0');
+            }
+        } else if (has_key(line, text, "GNU.sparse.")) {
+            walk->is_sparse = true;
+        }
+        if (!good)
             return wrong(walk, offset, "a path or size of a pax header is malformed");
         offset += length;
     }
