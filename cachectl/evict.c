@@ -27,44 +27,6 @@ struct file_work {
     struct evict_figures figures[EACH_FILE_THREADS];
 };
 
-static int handle_file(struct file_work *work, unsigned worker, int fd, const char *path)
-{
-    struct stat status;
-    unsigned i = 0;
-    ssize_t got;
-
-    if (work->warms) {
-        if (!work->buffers[worker])
-            work->buffers[worker] = memory_array(WARM_BYTES, 1);
-        if (!work->buffers[worker])
-            return -ENOMEM;
-        posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
-        for (off_t at = 0; (got = pread(fd, work->buffers[worker], WARM_BYTES, at)) != 0; at += got)
-            if (got < 0)
-                return fail(errno, "%s: offset %lld: cannot read: %s", path, (long long)at,
-                            fail_errno_text(errno));
-        return 0;
-    }
-    /* Pages that cannot be written back stay resident, and are measured as such. */
-    if (!work->sync_mounts) {
-        sync_file_range(fd, 0, 0,
-                        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
-                            SYNC_FILE_RANGE_WAIT_AFTER);
-    } else if (fstat(fd, &status) == 0) { /* once per mount; the other workers wait for it */
-        pthread_mutex_lock(&work->lock);
-        while (i < work->synced_count && work->synced[i] != status.st_dev)
-            i++;
-        if (i == work->synced_count) {
-            syncfs(fd);
-            if (i < SYNCED_MOUNTS)
-                work->synced[work->synced_count++] = status.st_dev;
-        }
-        pthread_mutex_unlock(&work->lock);
-    }
-    int code = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    return code ? fail(code, "%s: cannot evict: %s", path, fail_errno_text(code)) : 0;
-}
-
 static int each(void *context, unsigned worker, size_t file)
 {
     struct file_work *work = context;
@@ -74,10 +36,42 @@ static int each(void *context, unsigned worker, size_t file)
     int fd = residency_open(path, &bytes), code = fd < 0 ? fd : 0;
 
     assert(worker < EACH_FILE_THREADS);
-    if (code == 0) {
-        code = handle_file(work, worker, fd, path);
-        close(fd);
+    if (code == 0 && work->warms) {
+        if (!work->buffers[worker])
+            work->buffers[worker] = memory_array(WARM_BYTES, 1);
+        char *buffer = work->buffers[worker];
+        code = buffer ? 0 : -ENOMEM;
+        posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+        ssize_t got;
+        for (off_t at = 0; code == 0 && (got = pread(fd, buffer, WARM_BYTES, at)) != 0; at += got)
+            if (got < 0)
+                code = fail(errno, "%s: offset %lld: cannot read: %s", path, (long long)at,
+                            fail_errno_text(errno));
+    } else if (code == 0) {
+        struct stat status;
+        unsigned i = 0;
+        /* Pages that cannot be written back stay resident, and are measured as such. */
+        if (!work->sync_mounts) {
+            sync_file_range(fd, 0, 0,
+                            SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                                SYNC_FILE_RANGE_WAIT_AFTER);
+        } else if (fstat(fd, &status) == 0) { /* once per mount; the other workers wait for it */
+            pthread_mutex_lock(&work->lock);
+            while (i < work->synced_count && work->synced[i] != status.st_dev)
+                i++;
+            if (i == work->synced_count) {
+                syncfs(fd);
+                if (i < SYNCED_MOUNTS)
+                    work->synced[work->synced_count++] = status.st_dev;
+            }
+            pthread_mutex_unlock(&work->lock);
+        }
+        const int refused = posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        if (refused)
+            code = fail(refused, "%s: cannot evict: %s", path, fail_errno_text(refused));
     }
+    if (fd >= 0)
+        close(fd);
     figures->file_count++;
     if (code == 0) {
         figures->bytes += bytes;

@@ -317,19 +317,6 @@ enum {
     LOOKED_AT_START = 16 << 10,
 };
 
-/* Anyone may put a mark above a data set, for example into /tmp, so only a mark made by the
- * folder's owner, root or this user counts there. Uses stat(2), so the folder need not be
- * readable. */
-static bool mark_counts(const char *folder, const char *mark, int level)
-{
-    struct store_status above, found;
-
-    return level == 0 ||
-           (store_stat(folder, &above) == 0 && store_stat(mark, &found) == 0 &&
-            found.kind == STORE_FILE && !(found.mode & S_IWOTH) &&
-            (found.owner == 0 || found.owner == geteuid() || found.owner == above.owner));
-}
-
 /* Remove the last component of path. Returns false when nothing is left above it. */
 static bool go_up(char *path)
 {
@@ -358,12 +345,19 @@ int manifest_check_complete(const char *root)
     char *folder = real_place(root);
     bool go_on = folder && (store_is_folder(folder) || go_up(folder));
     int levels = store_is_local(root) ? LEVELS : 1, code = 0;
+    struct store_status above, found;
 
     for (int level = 0; code == 0 && go_on && level < levels; level++) {
         char *mark = file_join(folder, MANIFEST_UNFINISHED), *set = file_join(folder, MANIFEST_SET);
         code = mark && set ? 0 : -ENOMEM;
         if (code == 0 && store_exists(mark) && !store_exists(set) &&
-            mark_counts(folder, mark, level)) {
+            /* Anyone may put a mark above a data set, for example into /tmp, so only a mark made by
+             * the folder's owner, root or this user counts there. stat(2): the folder need not be
+             * readable. */
+            (level == 0 ||
+             (store_stat(folder, &above) == 0 && store_stat(mark, &found) == 0 &&
+              found.kind == STORE_FILE && !(found.mode & S_IWOTH) &&
+              (found.owner == 0 || found.owner == geteuid() || found.owner == above.owner)))) {
             struct manifest manifest = {0};
             char *text = NULL;
             size_t bytes;

@@ -184,10 +184,14 @@ static void show_class(struct synthesis_pixels *pixels, uint32_t class)
     }
 }
 
-static void make_leaves(struct synthesis_pixels *pixels, int32_t detail)
+/* detail: strength of texture, 64 is 1. */
+static void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_t class,
+                         int32_t width, int32_t height, int32_t detail)
 {
-    const int32_t width = (int32_t)pixels->width, height = (int32_t)pixels->height;
-
+    pixels->random = random_start(seed);
+    pixels->width = (uint32_t)width;
+    pixels->height = (uint32_t)height;
+    pixels->fine_gain = 48;
     for (int i = 0; i < PIXELS_LEAVES; i++) {
         struct pixels_leaf *leaf = &pixels->leaves[i];
         struct random *random = &pixels->random;
@@ -216,17 +220,6 @@ static void make_leaves(struct synthesis_pixels *pixels, int32_t detail)
     pixels->leaves[0].half_width = pixels->leaves[0].half_height = 4 * (width + height);
     pixels->leaves[0].box = 1;
     pixels->leaves[0].shear = 0;
-}
-
-/* detail: strength of texture, 64 is 1. */
-static void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_t class,
-                         uint32_t width, uint32_t height, int32_t detail)
-{
-    pixels->random = random_start(seed);
-    pixels->width = width;
-    pixels->height = height;
-    pixels->fine_gain = 48;
-    make_leaves(pixels, detail);
     show_class(pixels, class);
     for (int i = PIXELS_OCTAVES - 1; i > 0; i--) {
         struct pixels_octave *octave = &pixels->octaves[i];
@@ -238,7 +231,7 @@ static void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_
             texture_row(pixels, i, octave->values + (size_t)y * octave->stride, y, octave->width,
                         64);
     }
-    memset(pixels->light_before, 0, width * sizeof(int16_t));
+    memset(pixels->light_before, 0, pixels->width * sizeof(int16_t));
 }
 
 /* Find the part of row y that a leaf covers; false if it covers none. */
@@ -633,8 +626,8 @@ int synthesis_make(struct synthesis *synthesis, uint64_t index, struct sample *s
     const int32_t label = synthesis_label(&synthesis->settings, index);
 
     pixels_start(&synthesis->pixels, random_hash(seed, index, 2), (uint32_t)label,
-                 (layout.width + strip - 1) / strip * strip,
-                 (layout.height + strip - 1) / strip * strip, layout.detail);
+                 (int32_t)((layout.width + strip - 1) / strip * strip),
+                 (int32_t)((layout.height + strip - 1) / strip * strip), layout.detail);
     if (setjmp(synthesis->escape)) {
         jpeg_abort_compress(&synthesis->jpeg);
         return fail(EIO, "cannot generate image %llu: %s", (unsigned long long)index,

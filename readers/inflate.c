@@ -20,8 +20,7 @@
 #include <stdlib.h>
 
 struct inflate_settings {
-    uint64_t threads;
-    uint64_t cursors;
+    uint64_t threads, cursors;
 };
 
 #define FIELD(field) offsetof(struct inflate_settings, field)

@@ -41,8 +41,7 @@ enum { CONNECTIONS_MOST = 64, FILES_MOST = 4096, LOOKS_PER_TIMEOUT = 8 };
 static const uint64_t RETRY_NS = 200000000, TICK_NS = 100000000, OPEN_NS = 10000000000;
 
 struct nfs_settings {
-    uint64_t nconnect;
-    uint64_t version;
+    uint64_t nconnect, version;
 };
 
 #define FIELD(field) offsetof(struct nfs_settings, field)

@@ -12,8 +12,7 @@
 
 struct pread_settings {
     uint64_t threads;
-    bool direct;
-    bool readahead;
+    bool direct, readahead;
 };
 
 #define FIELD(field) offsetof(struct pread_settings, field)

@@ -53,11 +53,7 @@ enum uring_readahead { READAHEAD_AUTO, READAHEAD_YES, READAHEAD_NO };
 struct uring_settings {
     bool direct;
     int readahead; /* enum uring_readahead */
-    bool registered;
-    bool sqpoll;
-    bool iopoll;
-    bool dontcache;
-    bool fuse;
+    bool registered, sqpoll, iopoll, dontcache, fuse;
 };
 
 #define FLAG(field, text)                                                                  \
