@@ -136,7 +136,8 @@ static void on_error(j_common_ptr jpeg)
 {
     struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
 
-    jpeg->err->format_message(jpeg, state->reason);
+    if (!state->verifies || jpeg->err->num_warnings == 0) /* else the first complaint is kept */
+        jpeg->err->format_message(jpeg, state->reason);
     longjmp(state->escape, 1);
 }
 
@@ -176,8 +177,11 @@ static void source_idle(j_decompress_ptr jpeg)
 static boolean source_fill(j_decompress_ptr jpeg)
 {
     static const JOCTET end[] = {0xff, JPEG_EOI};
+    struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
 
-    ((struct jpeg_state *)(void *)jpeg)->truncated = true;
+    state->truncated = true;
+    if (state->verifies)
+        WARNMS(jpeg, JWRN_JPEG_EOF);
     jpeg->src->next_input_byte = end;
     jpeg->src->bytes_in_buffer = sizeof end;
     return TRUE;

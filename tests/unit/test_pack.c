@@ -215,6 +215,34 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
     free(jpeg);
 }
 
+/* What went wrong first is the cause; later errors are of bytes that are no longer in step. */
+static void the_first_complaint_is_given(void **unused)
+{
+    static const struct {
+        size_t lost; /* bytes before the end marker */
+        uint8_t bytes[5];
+        const char *says;
+    } rests[] = {{8, {0xff, 0x28, 0, 0, 0}, "premature end of data segment"},
+                 {0, {0xff, 0xc4, 0xff, 0, 0x10}, "Premature end of JPEG file"}};
+    void *jpeg;
+    size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
+
+    (void)unused;
+    for (size_t i = 0; i < sizeof rests / sizeof *rests; i++) {
+        const size_t kept = bytes - 2 - rests[i].lost;
+        uint8_t *copy = malloc(kept + sizeof rests[i].bytes + 2);
+        assert_non_null(copy);
+        memcpy(copy, jpeg, kept);
+        memcpy(copy + kept, rests[i].bytes, sizeof rests[i].bytes);
+        memcpy(copy + kept + sizeof rests[i].bytes, "\xff\xd9", 2);
+        const size_t count = kept + sizeof rests[i].bytes + 2;
+        assert_int_equal(image_verify(copy, count, &limits), -EBADMSG);
+        assert_non_null(strstr(fail_reason(), rests[i].says));
+        free(copy);
+    }
+    free(jpeg);
+}
+
 static void without_memory_no_jpeg_is_called_damaged(void **unused)
 {
     void *jpeg;
@@ -343,6 +371,7 @@ int main(void)
         cmocka_unit_test(an_image_that_claims_too_many_pixels_is_not_shrunk),
         cmocka_unit_test(raw_pixels_that_cannot_be_are_refused),
         cmocka_unit_test(a_jpeg_that_is_cut_short_is_refused),
+        cmocka_unit_test(the_first_complaint_is_given),
         cmocka_unit_test(without_memory_no_jpeg_is_called_damaged),
         cmocka_unit_test(damage_in_the_pixels_is_seen_by_decoding_alone),
         cmocka_unit_test(labels_ids_and_names_are_kept),
