@@ -47,6 +47,16 @@ void json_put_count(json_t *object, const char *key, uint64_t count)
                                            : json_number((double)count));
 }
 
+json_t *json_put_new(json_t *object, const char *key, json_t *value)
+{
+    return json_object_set_new(object, key, value) ? NULL : value;
+}
+
+json_t *json_append_new(json_t *array, json_t *value)
+{
+    return json_array_append_new(array, value) ? NULL : value;
+}
+
 int json_check(void)
 {
     const uint64_t now = counter_get(&refused), before = counter_get(&reported);

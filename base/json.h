@@ -22,6 +22,11 @@ void json_put_text(json_t *object, const char *key, const char *text);
 void json_put_number(json_t *object, const char *key, double value);
 void json_put_count(json_t *object, const char *key, uint64_t count);
 
+/* Add a new value and return it, borrowed, to be filled; NULL, which can be filled too, if memory
+ * ran out: jansson would have freed it. */
+json_t *json_put_new(json_t *object, const char *key, json_t *value);
+json_t *json_append_new(json_t *array, json_t *value);
+
 /* Returns 0, or -ENOMEM with a reason if jansson ran out of memory since the last call: the
  * document is then incomplete. */
 int json_check(void);

@@ -353,8 +353,7 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     json_put_count(object, "nodes", result->nodes);
     json_object_set_new(document, "place", object);
     const struct model_files *files = &result->files;
-    object = files->count ? json_object() : json_null();
-    json_object_set_new(document, "model", object);
+    object = json_put_new(document, "model", files->count ? json_object() : json_null());
     if (files->count) {
         json_put_text(object, "name", job->model.model.name);
         json_put_count(object, "parameters", job->model.model.parameters);
@@ -391,8 +390,7 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     json_object_set_new(document, "read",
                         reads.count ? json_phase(&reads, NULL, true) : json_null());
     json_put_text(document, "cache_before", cache_of(result));
-    object = writes.count ? json_object() : json_null();
-    json_object_set_new(document, "training", object);
+    object = json_put_new(document, "training", writes.count ? json_object() : json_null());
     if (writes.count) {
         const struct young young = young_of(asked, result, &writes);
         json_put_count(object, "steps", result->steps);
@@ -404,14 +402,12 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     }
     json_put_number(document, "ceiling_write_bytes_per_s", result->ceiling.made_per_s);
     json_put_number(document, "ceiling_verify_bytes_per_s", result->ceiling.checked_per_s);
-    json_t *list = json_array();
-    json_object_set_new(document, "writes", list);
+    json_t *list = json_put_new(document, "writes", json_array());
     for (uint64_t i = 0; i < result->write_count; i++) {
         summarise(&result->writes[i], 1, &value, &phase);
         json_array_append_new(list, json_phase(&phase, &result->writes[i], false));
     }
-    list = json_array();
-    json_object_set_new(document, "reads", list);
+    list = json_put_new(document, "reads", json_array());
     for (uint64_t i = 0; i < result->read_count; i++) {
         const struct result_run *run = &result->evidence.runs[i];
         const struct result_bytes *device = &run->epochs[0].device;

@@ -97,13 +97,12 @@ static json_t *json_of(const char *only)
         for (int i = 0; network_registry[i]; i++) {
             const struct network *network = network_registry[i];
             struct graph_cost cost;
-            json_t *member = json_object();
+            json_t *member = json_append_new(networks, json_object());
             json_put_text(member, "name", network->name);
             json_put_text(member, "summary", network->summary);
             json_put_text(member, "source", network->source);
             json_object_set_new(member, "side", json_integer(network->side));
             json_object_set_new(member, "classes", json_integer(network->classes));
-            json_array_append_new(networks, member);
             if (!network_cost(network, &cost))
                 continue;
             json_object_set_new(member, "parameters", json_integer((json_int_t)cost.parameters));

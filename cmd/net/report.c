@@ -251,13 +251,13 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
     report_verdict(document, &asked->verdict);
     json_put_text(document, "transport", survey->transport);
     json_put_count(document, "nodes", matrix->nodes);
-    json_object_set_new(document, "ranks", list = json_array());
+    list = json_put_new(document, "ranks", json_array());
     for (uint32_t i = 0; i < asked->ranks->place.ranks; i++) {
-        json_array_append_new(list, row = json_object());
+        row = json_append_new(list, json_object());
         json_put_text(row, "host", asked->ranks->peers[i].host);
         json_put_count(row, "node", asked->ranks->peers[i].node);
     }
-    json_object_set_new(document, "settings", object = json_object());
+    object = json_put_new(document, "settings", json_object());
     json_put_text(object, "transport", asked->transport);
     json_put_count(object, "repeats", settings->repeats);
     json_put_number(object, "repeat_s", (double)settings->repeat_ns * 1e-9);
@@ -266,30 +266,28 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
     json_put_count(object, "seed", settings->seed);
     json_put_number(document, "verified_bytes",
                     settings->verify ? (double)survey->verified_bytes : NAN);
-    object = survey->has_sizes ? json_object() : json_null();
-    json_object_set_new(document, "messages", object);
+    object = json_put_new(document, "messages", survey->has_sizes ? json_object() : json_null());
     if (survey->has_sizes) {
         json_put_count(object, "from_rank", 0);
         json_put_count(object, "to_rank", survey->other);
-        json_object_set_new(object, "sizes", list = json_array());
+        list = json_put_new(object, "sizes", json_array());
         for (uint32_t i = 0; i < survey->size_count; i++) {
-            json_array_append_new(list, row = json_object());
+            row = json_append_new(list, json_object());
             json_put_count(row, "bytes", survey->sizes[i].bytes);
             for (int kind = 0; kind < PAIR_KINDS; kind++)
                 put_figure(row, pair_names[kind], kind == PAIR_LATENCY ? "s" : "bytes_per_s",
                            &survey->sizes[i].pair[kind]);
         }
     }
-    object = survey->has_pairs ? json_object() : json_null();
-    json_object_set_new(document, "pairs", object);
+    object = json_put_new(document, "pairs", survey->has_pairs ? json_object() : json_null());
     if (survey->has_pairs) {
         json_object_set_new(object, "one_at_a_time", json_boolean(survey->is_alone));
         json_object_set_new(object, "bytes_per_s", json_rows(matrix, matrix->bytes_per_s));
         json_object_set_new(object, "latency_s", json_rows(matrix, matrix->latency_s));
-        json_object_set_new(object, "suspects", list = json_array());
+        list = json_put_new(object, "suspects", json_array());
         for (int i = 0; i < count; i++) {
             const bool is_node = suspects[i].kind <= SUSPECT_RECEIVER;
-            json_array_append_new(list, row = json_object());
+            row = json_append_new(list, json_object());
             json_put_text(row, "kind", suspect_names[suspects[i].kind]);
             json_put_count(row, is_node ? matrix->nodes > 1 ? "node" : "rank" : "from_rank",
                            suspects[i].from);
@@ -300,12 +298,12 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
         }
     }
     free(suspects);
-    list = survey->has_collectives ? json_array() : json_null();
-    json_object_set_new(document, "collectives", list);
+    list =
+        json_put_new(document, "collectives", survey->has_collectives ? json_array() : json_null());
     for (int kind = 0; survey->has_collectives && kind < COLLECTIVES; kind++)
         for (uint32_t i = 0; i < survey->size_count; i++) {
             const struct survey_collective *figures = &survey->collectives[i];
-            json_array_append_new(list, row = json_object());
+            row = json_append_new(list, json_object());
             json_put_text(row, "name", collective_name((enum collective)kind));
             json_put_count(row, "bytes", figures->bytes);
             put_figure(row, "time", "s", &figures->seconds[kind]);

@@ -122,12 +122,12 @@ static int put_both(json_t *object, const struct rounds *rounds)
 json_t *beside_json(json_t *const documents[BESIDE_MEMBERS], bool has_shared_data)
 {
     struct rounds rounds = {0};
-    json_t *object = json_object(), *jobs = json_array();
+    json_t *object = json_object();
     int code = take_rounds(&rounds, documents);
 
     json_object_set_new(object, "rounds", json_integer((json_int_t)rounds.count));
     json_object_set_new(object, "same_data", json_boolean(has_shared_data));
-    json_object_set_new(object, "jobs", jobs);
+    json_t *jobs = json_put_new(object, "jobs", json_array());
     for (int i = 0; i < BESIDE_JOBS && code == 0; i++)
         json_array_append_new(jobs, json_job(&rounds, i, documents[i]));
     if (code == 0)

@@ -245,7 +245,7 @@ static json_t *case_json(const struct size_case *cluster)
         json_array_append_new(part, json_text(cluster->doubts[i]));
     json_object_set_new(object, "doubts", part);
     put_range(object, "samples_per_s", &answer->samples_per_s);
-    json_object_set_new(object, "intervals", part = json_object());
+    part = json_put_new(object, "intervals", json_object());
     put_range(part, "first_epoch_samples_per_s", &answer->first_samples_per_s);
     put_range(part, "later_epochs_samples_per_s", &answer->later_samples_per_s);
     put_range(part, "first_batch_s", &answer->first_batch_s);
@@ -253,16 +253,16 @@ static json_t *case_json(const struct size_case *cluster)
     put_range(part, "checkpoint_share", &answer->checkpoint_share);
     json_put_text(object, "limit", sizing_part_names[rates->limit]);
     json_put_text(object, "next", sizing_part_names[rates->next]);
-    json_object_set_new(object, "rates_samples_per_s", part = json_object());
+    part = json_put_new(object, "rates_samples_per_s", json_object());
     for (int i = 0; i < SIZING_PART_COUNT; i++)
         json_put_number(part, sizing_part_names[i], rates->of[i]);
-    json_object_set_new(object, "upgrades", part = json_array());
+    part = json_put_new(object, "upgrades", json_array());
     for (unsigned i = 0; i < answer->upgrade_count; i++)
         json_array_append_new(
             part, json_pack("{s:s, s:o, s:o}", "part", sizing_part_names[answer->upgrades[i].part],
                             "samples_per_s", json_number(answer->upgrades[i].samples_per_s), "gain",
                             json_number(answer->upgrades[i].gain)));
-    json_object_set_new(object, "forms", part = json_array());
+    part = json_put_new(object, "forms", json_array());
     for (unsigned i = 0; i < cluster->form_count; i++) {
         const struct sizing_answer *form = &cluster->forms[i].answer;
         json_array_append_new(
@@ -274,7 +274,7 @@ static json_t *case_json(const struct size_case *cluster)
                       json_number(form->storage_bytes_per_s), "samples_per_s",
                       json_number(form->outcome.reached_samples_per_s)));
     }
-    json_object_set_new(object, "inputs", part = json_object());
+    part = json_put_new(object, "inputs", json_object());
     for (int i = 0; i < SIZING_INPUT_COUNT; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s %s", sizing_input_table[i].section,
@@ -284,7 +284,7 @@ static json_t *case_json(const struct size_case *cluster)
                                       json_number(cluster->inputs.of[i].value), "spread",
                                       json_number(cluster->inputs.of[i].spread)));
     }
-    json_object_set_new(object, "curve", part = json_array());
+    part = json_put_new(object, "curve", json_array());
     for (unsigned i = 0; i < curve->count; i++)
         for (unsigned k = 0; k < curve->rows[i].count; k++) {
             const struct sizing_curve_row *row = &curve->rows[i];

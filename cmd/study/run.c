@@ -219,7 +219,7 @@ static int carry_out(const struct study_plan *plan, struct study_run *run)
         snprintf(result.output, sizeof result.output, "refused: iobench %s", run->command.shown);
     if (run->state == STUDY_FAILED && !run->reason)
         set_reason(run, status < 0 ? fail_reason() : result.output);
-    json_t *document = json_object(), *runs = json_array();
+    json_t *document = json_object();
     char *path = record_path(plan), text[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
     json_object_set_new(document, "schema", json_string("iobench-study"));
     json_object_set_new(document, "iobench_version", json_string(PACKAGE_VERSION));
@@ -227,7 +227,7 @@ static int carry_out(const struct study_plan *plan, struct study_run *run)
     json_put_text(document, "build", build_text(text));
     json_put_text(document, "data", plan->options->data);
     json_put_text(document, "nodes", study_nodes_text(plan->options, nodes));
-    json_object_set_new(document, "runs", runs);
+    json_t *runs = json_put_new(document, "runs", json_array());
     for (size_t i = 0; i < plan->run_count; i++)
         json_array_append_new(runs, json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "name",
                                               json_text(plan->runs[i].name), "command",

@@ -28,6 +28,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define MS(value) (UINT64_C(1000000) * (value))
@@ -177,6 +178,53 @@ static void page_end_with_document(const char *name, const char *document)
     }
 }
 
+/* ---- without memory ---- */
+
+/* Each block has pages of its own, which cannot be touched once it is freed. */
+enum { BLOCKS = 8192, BLOCK_BYTES = 8192 };
+static char *blocks;
+static unsigned block_count, block_fails; /* from which on there is none */
+
+static void *block_take(size_t bytes)
+{
+    if (bytes > BLOCK_BYTES || block_count >= block_fails || block_count == BLOCKS)
+        return NULL;
+    char *block = blocks + (size_t)block_count++ * BLOCK_BYTES;
+    assert_int_equal(mprotect(block, BLOCK_BYTES, PROT_READ | PROT_WRITE), 0);
+    return block;
+}
+
+static void block_drop(void *block)
+{
+    if (block)
+        assert_int_equal(mprotect(block, BLOCK_BYTES, PROT_NONE), 0);
+}
+
+/* Nothing that jansson freed is used, whichever block is the last. */
+static void assert_fails_whole(json_t *(*make)(const void *context), const void *context)
+{
+    json_malloc_t allocate;
+    json_free_t release;
+    unsigned most = BLOCKS;
+
+    json_get_alloc_funcs(&allocate, &release);
+    blocks =
+        mmap(NULL, (size_t)BLOCKS * BLOCK_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(blocks, MAP_FAILED);
+    json_set_alloc_funcs(block_take, block_drop);
+    for (unsigned i = 0; i <= most; i++) {
+        block_count = 0;
+        block_fails = i == 0 ? BLOCKS : i - 1;
+        assert_null(allocate(SIZE_MAX)); /* memory ran out: the document is not sealed */
+        assert_null(make(context));
+        if (i == 0)
+            most = block_count;
+        assert_in_range(most, 1, BLOCKS - 1);
+    }
+    json_set_alloc_funcs(allocate, release);
+    munmap(blocks, (size_t)BLOCKS * BLOCK_BYTES);
+}
+
 /* ---- checkpoint ---- */
 
 static struct environment machine(void)
@@ -289,6 +337,18 @@ static struct checkpoint_result checkpoint_result(struct checkpoint_row *writes,
                      .notices = {"a notice"}}};
 }
 
+struct checkpoint_made {
+    const struct checkpoint_asked *asked;
+    const struct checkpoint_result *result;
+};
+
+static json_t *checkpoint_document(const void *context)
+{
+    const struct checkpoint_made *made = context;
+
+    return checkpoint_report_json(made->asked, made->result);
+}
+
 static void all_of_a_checkpoint(void **unused)
 {
     const struct checkpoint_job job = {.path = "/scratch/c",
@@ -315,6 +375,7 @@ static void all_of_a_checkpoint(void **unused)
     assert_int_equal(checkpoint_report_text(&asked, &result), 0);
     page_end("checkpoint.txt");
     assert_document("checkpoint.json", checkpoint_report_json(&asked, &result));
+    assert_fails_whole(checkpoint_document, &(struct checkpoint_made){&asked, &result});
     assert_int_equal(checkpoint_report_rates(&result, &written, &read), 0);
     assert_equal(read, 5 * (double)GIB); /* the median of 4 and 6 */
     /* Without memory there is no report, rather than one without figures. */
@@ -479,6 +540,18 @@ static struct timeline *ports_make(double share)
     return timeline;
 }
 
+struct fabric_made {
+    const struct net_asked *asked;
+    const struct fabric_survey *survey;
+};
+
+static json_t *fabric_document(const void *context)
+{
+    const struct fabric_made *made = context;
+
+    return net_report_json(made->asked, made->survey);
+}
+
 static void all_of_a_fabric(void **unused)
 {
     const struct survey_settings settings = {
@@ -512,6 +585,7 @@ static void all_of_a_fabric(void **unused)
     assert_int_equal(net_report_text(&asked, &survey), 0);
     page_end("net.txt");
     assert_document("net.json", net_report_json(&asked, &survey));
+    assert_fails_whole(fabric_document, &(struct fabric_made){&asked, &survey});
     /* 4 MiB in 1.01 ms; in a ring of 4 each byte passes 2 * 3 / 4 times. */
     assert_equal(net_report_all_reduce(&survey),
                  4194304 / survey.collectives[1].seconds[COLLECTIVE_ALL_REDUCE].median * 1.5);
