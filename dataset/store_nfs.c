@@ -350,8 +350,10 @@ static int read_block(struct nfs_file *nfs, void *buffer, size_t bytes, uint64_t
             if (code)
                 return code;
             if (now.bytes != before->bytes || now.mtime_ns != before->mtime_ns ||
-                now.inode != before->inode)
+                now.inode != before->inode) {
+                lose(nfs); /* a further read must not find it open */
                 return fail(ESTALE, "%s: the file changed while it was read", nfs->file.path);
+            }
         }
         code = -ECONNRESET;
         if (libnfs_pread_async(nfs->link->context, nfs->handle, buffer, bytes, offset,
