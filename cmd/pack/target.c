@@ -500,6 +500,8 @@ int target_begin(struct target *target)
     if (code)
         return code;
     code = look_again(target);
+    if (code == 0 && !target->is_open) /* on a server nothing keeps others from it */
+        code = fail(ENOENT, "%s: was removed as the pack began", target->path);
     target->is_begun = code == 0;
     /* A partial line left by a crash must not become the start of the next one. */
     if (code == 0)
