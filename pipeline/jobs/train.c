@@ -486,7 +486,6 @@ int train_run(const struct train_job *job, const struct train_observer *observer
               struct train_result *result)
 {
     struct training_run *training = memory_zeroed(sizeof *training); /* larger than a small stack */
-    struct session *session = &training->session;
 
     *result = (struct train_result){.job = job->job};
     result->job.runs = 1;
@@ -496,6 +495,7 @@ int train_run(const struct train_job *job, const struct train_observer *observer
         free(training);
         return code;
     }
+    struct session *session = &training->session;
     *session =
         (struct session){.job = &result->job, .ranks = job->ranks, .result = &result->result};
     training->job = job;
