@@ -5,10 +5,11 @@
 #include <sanitizer/lsan_interface.h>
 
 /* The thread-local storage of libraries that are loaded late, as libgomp by iobench-cpu.so: gcc
- * 12's leak sanitizer dies reading where it believes that of OpenMP's threads to be. */
+ * 12's leak sanitizer dies reading where it believes that of OpenMP's threads to be. Sizes that no
+ * memory is left for are refused, as elsewhere. */
 const char *__asan_default_options(void)
 {
-    return "intercept_tls_get_addr=0";
+    return "intercept_tls_get_addr=0:allocator_may_return_null=1";
 }
 
 const char *__lsan_default_options(void)

@@ -31,13 +31,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Sizes that no memory is left for are asked for. */
-const char *__asan_default_options(void);
-const char *__asan_default_options(void)
-{
-    return "allocator_may_return_null=1";
-}
-
 #define MS(value) (UINT64_C(1000000) * (value))
 enum { PAGE_BYTES = 1 << 20 };
 static const uint64_t MIB = 1 << 20, GIB = 1 << 30;
