@@ -856,6 +856,7 @@ static void all_of_a_run(void **unused)
     job.epochs = 2;
     free(job.trainer);
     job.trainer = strdup("replay:h200");
+    job.output.label = strdup("a \"b\"");
     result = (struct result){.job = &job,
                              .environment = {.host = "node0",
                                              .kernel = "Linux 6.1",
@@ -923,7 +924,11 @@ static void all_of_a_run(void **unused)
         made_epochs[1][0].device.known = i != 4;
         job.cold.drop_caches = i % 2 ? JOB_DROP_YES : JOB_DROP_NO;
         assert_int_equal(summary_make(&result, &summary), 0);
+        if (i == RESULT_LIMIT_HARNESS)
+            result_invalid(&result, "run 2: an \"invariant\"");
+        result.data_was_made = i % 4 == 3;
         report_text(stdout, &result, &summary, false);
+        report_csv(stdout, &result, false);
     }
     page_end("run-limits.txt");
     option_release(job_options, &job);

@@ -208,49 +208,6 @@ static void broken_runs_do_not_count(void **unused)
     release(&made);
 }
 
-static void the_table_is_readable(void **unused)
-{
-    struct made made;
-    size_t width = 0, widest = 0;
-
-    (void)unused;
-    make(&made);
-    char *text = table_of(&made);
-    assert_contains(text, "valid, cold, 3 runs of 2 epochs");
-    assert_contains(text, "1,333");
-    assert_contains(text, "0.96 V100");
-    assert_contains(text, "75.0%");
-    assert_contains(text, "90.0% of");
-    assert_contains(text, "max 3.00 ms");
-    for (const char *at = text; *at; at++) {
-        width = *at == '\n' ? 0 : width + ((*at & 0xc0) != 0x80); /* characters, not bytes */
-        widest = width > widest ? width : widest;
-    }
-    assert_in_range(widest, 60, 100);
-    free(text);
-
-    result_invalid(&made.result, "run 2: something broke");
-    text = table_of(&made);
-    assert_contains(text, "INVALID: run 2: something broke");
-    assert_null(strstr(text, ": valid"));
-    free(text);
-    release(&made);
-}
-
-static void skipped_records_stand_in_the_headline(void **unused)
-{
-    struct made made;
-
-    (void)unused;
-    make(&made);
-    made.epochs[0][0].skipped = 5;
-    assert_int_equal(summary_make(&made.result, &made.summary), 0);
-    char *text = table_of(&made);
-    assert_contains(text, "DEGRADED: 5 records were skipped");
-    free(text);
-    release(&made);
-}
-
 /* Every null has its reason next to it. */
 static void check_nulls(const json_t *value)
 {
@@ -444,49 +401,6 @@ static void a_series_is_a_table(void **unused)
     release(&made);
 }
 
-static void csv_has_one_row_an_epoch(void **unused)
-{
-    struct made made;
-    char *text = NULL;
-    size_t bytes, lines = 0, commas = 0, heading = 0;
-
-    (void)unused;
-    make(&made);
-    assert_int_equal(option_set(job_options, &made.job, "label", "a \"b\"", "test"), 0);
-    FILE *stream = open_memstream(&text, &bytes);
-    report_csv(stream, &made.result, true);
-    report_csv(stream, &made.result, false);
-    fclose(stream);
-    for (const char *at = text; *at; at++) {
-        commas += *at == ',';
-        if (*at != '\n')
-            continue;
-        heading = lines++ ? heading : commas;
-        assert_int_equal(commas, heading);
-        commas = 0;
-    }
-    assert_int_equal(lines, 1 + 2 * RUNS * EPOCHS);
-    assert_contains(text, "\n\"a \"\"b\"\"\",1,0,1,cold,0.0000,1000,0,4,2.000000000,500.000,");
-    assert_contains(text, ",limit,degraded,job_valid,synthetic,reason\n");
-    assert_contains(text, ",storage,0,1,0,\"\"\n");
-    free(text);
-    result_degraded(&made.result, "bytes came from memory");
-    stream = open_memstream(&text, &bytes);
-    report_csv(stream, &made.result, true);
-    fclose(stream);
-    assert_contains(text, ",storage,1,1,0,\"bytes came from memory\"\n");
-    assert_null(strstr(text, ",storage,0,"));
-    free(text);
-    result_invalid(&made.result, "an \"invariant\"");
-    made.result.data_was_made = true;
-    stream = open_memstream(&text, &bytes);
-    report_csv(stream, &made.result, true);
-    fclose(stream);
-    assert_contains(text, ",storage,1,0,1,\"an \"\"invariant\"\"\"\n");
-    free(text);
-    release(&made);
-}
-
 static char *profile_of(struct made *made)
 {
     char *text = NULL;
@@ -637,13 +551,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(summary_adds_up),
         cmocka_unit_test(broken_runs_do_not_count),
-        cmocka_unit_test(the_table_is_readable),
-        cmocka_unit_test(skipped_records_stand_in_the_headline),
         cmocka_unit_test(json_is_as_documented),
         cmocka_unit_test(json_text_is_the_document),
         cmocka_unit_test(json_is_whole_or_an_error),
         cmocka_unit_test(a_series_is_a_table),
-        cmocka_unit_test(csv_has_one_row_an_epoch),
         cmocka_unit_test(a_profile_has_the_storage_that_limited),
         cmocka_unit_test(foreign_files_are_refused),
         cmocka_unit_test(sizes_are_products),
