@@ -4,6 +4,7 @@
 
 #include "base/option.h"
 #include "base/profiles/profiles.h"
+#include "pipeline/settings/job.h"
 #include "report/mlperf.h"
 #include "trainer/trainer.h"
 
@@ -132,6 +133,47 @@ static void au_leaves_out_the_first_step_of_each_epoch(void **unused)
     assert_true(fabs(result_run_mlperf_au_percent(&run) - (100 * 0.9 / 1.1 + 100) / 2) < 1e-9);
 }
 
+/* Two ranks on a node, each an accelerator: an epoch's samples are of both, its times those of the
+ * average rank, 10 steps of 0.162 s. The first of the runs, at an AU of 50%, does not count. */
+static void a_result_of_two_ranks_is_judged(void **unused)
+{
+    char workload[] = "unet3d-b200";
+    struct job job = {.workload = workload,
+                      .batch_size = 7,
+                      .epochs = 5,
+                      .prefetch_batches = 2,
+                      .order.ranks = 2};
+    struct result_epoch epochs[6];
+    struct result_run runs[6] = {{0}};
+    const struct result result = {.job = &job,
+                                  .ranks = 2,
+                                  .nodes = 1,
+                                  .records = 7000,
+                                  .threads = 4,
+                                  .environment.memory_bytes = 64 * GIB,
+                                  .run_count = 6,
+                                  .runs = runs};
+    struct mlperf judgement;
+
+    (void)unused;
+    for (int i = 0; i < 6; i++) {
+        epochs[i] = (struct result_epoch){.samples = 140,
+                                          .batches = 20,
+                                          .wall_ns = i ? 1700000000 : 3402000000,
+                                          .compute_ns = 1620000000,
+                                          .nominal_ns = 1620000000,
+                                          .first_step_ns = 162000000,
+                                          .first_compute_ns = 162000000};
+        runs[i] = (struct result_run){.epochs = &epochs[i], .epoch_count = 1};
+    }
+    assert_int_equal(mlperf_check(&result, &judgement), 0);
+    for (int i = 0; i < MLPERF_RULES; i++)
+        if (!judgement.rules[i].met)
+            fail_msg("%s", judgement.rules[i].text);
+    assert_string_equal(judgement.rules[MLPERF_STEP].text,
+                        "a batch of 2 of an accelerator's, step 0.162 s of 0.162 s");
+}
+
 /* Both forms of step and batch in a profile agree, and the profile can be replayed. */
 static void shipped_workloads_agree_with_themselves(void **unused)
 {
@@ -170,6 +212,7 @@ int main(void)
         cmocka_unit_test(each_rule_is_judged),
         cmocka_unit_test(real_gpus_stand_beside),
         cmocka_unit_test(au_leaves_out_the_first_step_of_each_epoch),
+        cmocka_unit_test(a_result_of_two_ranks_is_judged),
         cmocka_unit_test(shipped_workloads_agree_with_themselves),
     };
 
