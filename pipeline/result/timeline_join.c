@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Timelines of several nodes: serialised, aligned and summed. */
 #include "base/memory.h"
+#include "pipeline/result/meter.h"
 #include "pipeline/result/timeline.h"
 
 #include <assert.h>
@@ -136,20 +137,15 @@ void timeline_move(struct timeline *timeline, double start_s, double end_s)
 /* Rates of bytes and counts, bytes, watts, and the program's own counters. */
 static bool adds_up(const char *key)
 {
-    static const char *const ends[] = {"_per_s",
-                                       "_bytes",
-                                       "_watts",
-                                       "_for_storage_percent",
-                                       "_for_memory_percent",
-                                       "_for_records_percent",
-                                       "_for_batch_percent",
-                                       "_busy_percent"};
+    static const char *const ends[] = {"_per_s", "_bytes", "_watts"};
+    const size_t length = strlen(key);
 
-    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
-        const size_t length = strlen(key), end = strlen(ends[i]);
-        if (length >= end && strcmp(key + length - end, ends[i]) == 0)
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+        if (length >= strlen(ends[i]) && strcmp(key + length - strlen(ends[i]), ends[i]) == 0)
             return true;
-    }
+    for (int i = 0; i < METER_COUNTS; i++)
+        if (meter_figures[i].key && strcmp(key, meter_figures[i].key) == 0)
+            return true;
     return false;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "tests/unit/unit.h"
 
+#include "pipeline/result/meter.h"
 #include "pipeline/result/timeline.h"
 
 #include <math.h>
@@ -105,6 +106,27 @@ static void rates_and_bytes_add_up(void **unused)
     expect_values(sum, "page_cache_bytes", (double[]){100, 200}); /* the other has no such column */
     expect_values(sum, "decode_busy_percent", (double[]){75, 180});
     expect_values(sum, "nfs_read_bytes_per_s", (double[]){1, 2});
+    timeline_destroy(sum);
+}
+
+/* The program's own counters count workers, on any node. */
+static void all_of_the_pipeline_adds_up(void **unused)
+{
+    const char *keys[METER_COUNTS + 1] = {0};
+    uint32_t count = 0;
+
+    (void)unused;
+    for (int i = 0; i < METER_COUNTS; i++)
+        if (meter_figures[i].key)
+            keys[count++] = meter_figures[i].key;
+    struct timeline *first = blank(keys, 1, 1), *second = blank(keys, 1, 1);
+    for (uint32_t i = 0; i < count; i++) {
+        set(first, i, &(double){i});
+        set(second, i, &(double){40});
+    }
+    struct timeline *sum = join_two(first, second);
+    for (uint32_t i = 0; i < count; i++)
+        expect_values(sum, keys[i], &(double){i + 40});
     timeline_destroy(sum);
 }
 
@@ -434,6 +456,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_and_bytes_add_up),
+        cmocka_unit_test(all_of_the_pipeline_adds_up),
         cmocka_unit_test(counters_are_not_added),
         cmocka_unit_test(bins_need_not_agree),
         cmocka_unit_test(edges_lose_and_make_nothing),
