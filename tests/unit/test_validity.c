@@ -4,6 +4,7 @@
 
 #include "base/fail.h"
 #include "pipeline/evidence/validity.h"
+#include "pipeline/evidence/witness.h"
 #include "readers/reader.h"
 #include "shuffle/plan.h"
 
@@ -361,6 +362,35 @@ static void a_clock_that_lies_is_of_its_run(void **unused)
     assert_non_null(strstr(verdict.run.invalid_reason, "stopped and continued"));
 }
 
+/* Nothing of an nfs:// set is cached here: its caches were dropped if the server's command did it.
+ */
+static void a_drop_that_failed_is_none(void **unused)
+{
+    static const struct {
+        const char *command;
+        bool dropped;
+    } cases[] = {{"exit 3", false}, {"true", true}};
+    struct catalog *catalog = catalog_create("nfs://server/set", "raw");
+    struct ranks ranks = ranks_alone();
+
+    (void)unused;
+    assert_non_null(catalog);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct cold_settings settings = {.drop_caches = JOB_DROP_YES,
+                                               .server_drop_command = (char *)cases[i].command,
+                                               .drop_timeout_ns = 600000000000};
+        struct witness *witness = witness_open(&settings, catalog, &uring_ops.plugin);
+        struct result_run run = {0};
+        assert_non_null(witness);
+        assert_int_equal(witness_make_cold(witness, &uring, &ranks, NULL, NULL, &run), 0);
+        assert_true(run.cold.server.drop.made);
+        assert_int_equal(run.cold.dropped, cases[i].dropped);
+        assert_true(run.cold.state != RESULT_CACHE_COLD); /* by no command's word */
+        witness_close(witness);
+    }
+    catalog_destroy(catalog);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,6 +400,7 @@ int main(void)
         cmocka_unit_test(a_state_follows_from_its_evidence),
         cmocka_unit_test(nothing_unproven_is_called_cold),
         cmocka_unit_test(direct_reads_pass_a_warm_cache_by),
+        cmocka_unit_test(a_drop_that_failed_is_none),
         cmocka_unit_test(server_disks_are_a_witness),
         cmocka_unit_test(reads_of_others_prove_nothing),
         cmocka_unit_test(pages_leave_storage),
