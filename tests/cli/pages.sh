@@ -78,7 +78,7 @@ page 0 size --gpus 100 --gpu h100 --busy 90 --sample-size 50k
 page 0 size --gpus 3 --rate 500 --json
 page 0 size --simulate --draws 20 --gpus 64
 page 0 size --simulate --draws 20 --gpus 1024 --network llama3.1-70b --rate 1
-page 0 size --simulate --draws 20 --gpus 8,64 --network unet3d --storage nfs-100g,object-100g
+page 0 size --simulate --draws 20 --gpus 8,64,16384 --network unet3d --storage nfs-100g,object-100g
 page 0 size --simulate --draws 20 --gpus 13 --seed 3 --storage nfs-100g
 page 0 size --simulate --draws 20 --gpus 16 --acceptance
 # The document, its figures to four digits: the last ones are those of a processor.
