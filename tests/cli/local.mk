@@ -85,8 +85,7 @@ EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.
 	tests/cli/saved/pages-report.txt \
 	tests/cli/saved/pages-results.txt \
 	tests/cli/saved/pages-size.txt \
-	tests/cli/saved/refusals-files.txt tests/cli/saved/refusals-rest.txt tests/cli/saved/refusals-runs.txt \
-	tests/cli/saved/size.txt tests/cli/saved/size-result.txt
+	tests/cli/saved/refusals-files.txt tests/cli/saved/refusals-rest.txt tests/cli/saved/refusals-runs.txt
 
 check_PROGRAMS += tests/cli/metrics_check
 tests_cli_metrics_check_SOURCES = tests/cli/metrics_check.c
