@@ -83,26 +83,6 @@ out "after 1 runs"
 try 0 "$@" --runs auto --until 100% --until-runs 8 --against '--seed 2'
 ended "the interval of the ratio is within"
 
-bad() {
-    text=$1
-    shift
-    try 2 run --data "$tmp/recordio" "$@"
-    err "$text"
-    empty out
-}
-bad "--against '--sed 2': unknown option" --against '--sed 2'
-bad "'word' is not an option" --against 'word'
-bad "missing closing quote" --against "--label 'x"
-bad "--against or --beside inside another job's options" --against "--against '--seed 2'"
-bad "must have the same number of runs" --against '--runs 7'
-bad "must have the same --turns" --turns 2 --against '--turns 3'
-bad "--turns needs --against or --paired" --turns 2
-bad "too many, at most 10000 in all" --runs 5000 --turns 3 --against '--seed 2'
-bad "--until is for --runs auto" --until 2%
-bad "within" --runs auto --until 0.01%
-printf '[a]\nagainst=--server-drop-cmd true\n' >"$tmp/bad.ini"
-try 2 run "$tmp/bad.ini" --data "$tmp/recordio"
-err "use --paired to compare the sections"
 # A failing rival ends the session without a comparison.
 try 1 "$@" --runs 2 --against '--data /dev/null'
 no_out "5 pairs"
