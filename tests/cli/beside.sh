@@ -40,12 +40,6 @@ try 0 "$@" --runs 1 --beside "--data '$tmp/other-name' --label two"
 out "both read the same files"
 try 0 "$@" --runs 1 --beside "--label two" --json -
 no_out "Side by side"
-try 2 "$@" --beside "--data $tmp/nowhere"
-try 2 "$@" --beside "--rums 4"
-try 2 "$@" --beside "--runs 4"
-try 2 "$@" --beside "--batch-size 8" --against "--batch-size 9"
-try 2 "$@" --profile own.ini --beside "--batch-size 8" # four measurements, of which the last would remain
-try 2 "$@" --runs auto --beside "--batch-size 8"
 
 # Interrupted, all five processes end.
 "$IOBENCH" "$@" --limit-rate 100k --beside "--batch-size 8" >"$tmp/log" 2>&1 &
