@@ -181,14 +181,6 @@ CHECK
 [ -z "$(left dir)" ] || die "left behind: $(left dir)"
 
 # ---- usage ----
-expect 2 "$IOBENCH" checkpoint dir --model 9b
-says "unknown model '9b'"
-expect 2 "$IOBENCH" checkpoint dir --scale 3/2
-says "--scale 3/2"
-expect 2 "$IOBENCH" checkpoint dir --async
-says "--step-time"
-expect 2 "$IOBENCH" checkpoint dir --writes 0 --reads 0
-says "nothing to do"
 expect 1 "$IOBENCH" checkpoint empty --writes 0
 says "empty: cannot open the folder"
 mkdir empty
