@@ -153,8 +153,6 @@ runs 0 set --entry-points --epochs 2
 says "entry points were not kept: " "NOT written: "
 [ "$(value entry_points.file)" = None ] || die "a file that is none"
 rm -rf set/.iobench-hints "$T/cache"
-expect 2 "$IOBENCH" run --data set --entry-points --decode none
-says "--entry-points: decoder none finds none"
 
 # ---- memory ----
 expect 0 "$IOBENCH" run --data set --dry-run --entry-points
