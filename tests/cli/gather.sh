@@ -73,27 +73,8 @@ mv whole "$shard"
 cp a.json copy.json
 expect 1 "$IOBENCH" gather a.json copy.json
 says "copy.json: the same result as a.json; it cannot count twice"
-again a.json rank0.json
-expect 1 "$IOBENCH" gather a.json rank0.json
-says "rank0.json: is rank 0, as a.json"
 # shellcheck disable=SC2086 # words without blanks
 {
-    expect 0 "$IOBENCH" $RUN --ranks 2 --rank 1 --json later.json
-    expect 1 "$IOBENCH" gather a.json later.json
-    says "later.json: began" "did not run at the same time"
-    expect 0 "$IOBENCH" $RUN --batch-size 8 --json batch.json
-    expect 1 "$IOBENCH" gather a.json batch.json
-    says "batch.json: its setting 'ranks' is not that of a.json"
-    expect 0 "$IOBENCH" $RUN --runs 2 --json twice.json
-    expect 1 "$IOBENCH" gather a.json twice.json
-    says "twice.json: has 2 runs"
-    expect 0 "$IOBENCH" $RUN --ranks 2 --rank 1 --seed 7 --json seed.json
-    expect 1 "$IOBENCH" gather a.json seed.json
-    says "seed.json: its setting 'seed' is not that of a.json"
-    expect 2 "$IOBENCH" $RUN --start-at noon
-    says "'noon' is neither UTC"
-    expect 2 "$IOBENCH" $RUN --runs 2 --start-at 2026-01-31T12:00:00Z
-    says "it needs --runs 1"
     expect 1 "$IOBENCH" $RUN --start-at 2026-01-31T12:00:00Z
     says "too late: choose a later time"
 
