@@ -29,8 +29,6 @@ expect 0 "$IOBENCH" help run --man
 says '\-\-drop\-caches' '.SH EXAMPLES'
 
 # ---- completions ----
-expect 2 "$IOBENCH" completion fihs
-says "did you mean 'fish'?"
 for shell in bash zsh fish; do
     "$IOBENCH" completion $shell >completion.$shell || die "no completion of $shell"
     ! command -v $shell >/dev/null || expect 0 $shell -n completion.$shell
