@@ -153,12 +153,3 @@ if built_with CUDA; then
     fi
 fi
 
-expect 2 "$IOBENCH" plan nosuch
-expect 2 "$IOBENCH" plan --gpu nosuch
-says "unknown GPU 'nosuch'"
-expect 2 "$IOBENCH" plan --backend reference --precision fp16
-expect 2 "$IOBENCH" plan --backend reference --precision int8
-says "--precision int8 requires --infer"
-expect 2 "$IOBENCH" plan --tflops 3
-expect 2 "$IOBENCH" plan --tflops 3 --bandwidth 5 --gpu h100
-expect 1 "$IOBENCH" plan alexnet --size 8
