@@ -93,17 +93,6 @@ no_out "are fed"
 try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000 --plot "$tmp/ramp.svg"
 grep -q "<svg" "$tmp/ramp.svg" || fault "no chart"
 
-bad() {
-    text=$1
-    shift
-    try 2 ramp "$@"
-    err "$text"
-    empty out
-}
-bad "--data is required" --trainer replay:h200
-bad "replays step times" --data "$tmp/set" --trainer none
-bad "cannot open the folder" --data "$tmp/set" --json "$tmp/nowhere/x.json"
-bad "odd number" --data "$tmp/set" --runs 2
 try 1 ramp --data "$tmp/set" -B 400 --decode none --trainer replay:rate=1e6
 err "are too few"
 empty out
