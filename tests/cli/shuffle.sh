@@ -18,17 +18,6 @@ for line in '"records_missing": 0,' '"draws_repeated": 0,' '"draws": 5000,'; do
     [ "$(grep -cF "$line" all.json)" = 16 ] || die "not 16 times $line"
 done
 
-# A shuffle that does not support this partition is reported; the others continue.
-# shellcheck disable=SC2086
-expect 0 "$IOBENCH" shuffle $SMALL buffer epoch --partition elastic
-says "refused: partition elastic needs an order that all ranks share" "epoch "
-
-expect 2 "$IOBENCH" shuffle nothing
-expect 2 "$IOBENCH" shuffle --partition odd
-expect 2 "$IOBENCH" shuffle --ranks 0
-expect 2 "$IOBENCH" shuffle --measure
-expect 2 "$IOBENCH" shuffle --data ./missing
-says "does not exist"
 expect 1 "$IOBENCH" shuffle none --records 100000000000 # more than any machine's memory
 says "100000000000 records over 2 epochs takes 2.00 TiB" "ulimit -v" "fewer --records"
 
