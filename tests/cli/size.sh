@@ -1,27 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench size --simulate: pages, tables, JSON, user profiles; and an acceptance test that passes or
-# fails by its figure.
+# iobench size --simulate: JSON, user profiles; and an acceptance test that passes or fails by its figure.
 # shellcheck disable=SC2034 # for cli.sh
 ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
-
-"$IOBENCH" size --simulate --draws 20 --gpus 64 >page || die "no page"
-grep -q "Limit    GPUs; next CPU cores" page || die "64 H200 on a K3000: $(cat page)"
-grep -q "Twice as much of" page || die "no upgrades"
-"$IOBENCH" size --simulate --gpus 1024 --network llama3.1-70b --rate 1 --draws 20 >saving || die "no page with checkpoints"
-"$IOBENCH" size --simulate --gpus 8,64,16384 --network unet3d --storage nfs-100g,object-100g --draws 20 >table || die "no table"
-for text in page saving table; do
-    ! grep -E '.{81}' $text || die "a line of $text is wider than 80 columns"
-done
-# Every predicted figure has its interval, and each part has what it must sustain.
-for line in "samples/s" "first epoch" "later epochs" "first batch" "stalls" "stopped to save"; do
-    grep -Eq "^    $line.* \.\. +[0-9]" saving || die "no interval of $line: $(cat saving)"
-done
-for line in "storage, bytes" "storage, reads/s" "each node from storage" "each node, CPU cores" "GPUs" \
-    "storage, as an epoch begins" "each node, gradients" "writes, at 1% lost" "reads, at 1% lost"; do
-    grep -Eq "^    $line.* [0-9]" saving || die "no need of $line: $(cat saving)"
-done
 
 "$IOBENCH" size --simulate --gpus 8,512 --storage nfs-100g,nvme-9550 --draws 20 --json=table.json || die "no table"
 python3 - <<'END' || die "the table is wrong"
@@ -36,13 +18,11 @@ for c in cases:
 assert cases[0]["inputs"]["storage read-bytes-per-s"] == {"value": 11e9, "spread": 0.1}
 END
 
-# Nodes that are not alike are simulated alike, and it says which need more.
+# Two nodes of 6 are alike: nothing is in doubt.
 "$IOBENCH" size --simulate --draws 20 --gpus 12 >page || die "12 GPUs are refused"
 ! grep -q "12 GPUs on" page || die "two nodes of 6 are in doubt: $(cat page)"
-"$IOBENCH" size --simulate --draws 20 --gpus 13 >page || die "13 GPUs are refused"
-tr -s ' \n' ' ' <page | grep -q "13 GPUs on 2 nodes: simulated with 6.5 in each; those with 7 need more" || die "no doubt: $(cat page)"
 
-# User figures, by file and by folder; errors name file and line.
+# User figures, by file and by folder.
 mkdir -p own/storage
 printf '[storage]\ntitle=Slow\nsource=us\nread-bytes-per-s=1e9\n' >own/storage/slow.ini
 "$IOBENCH" size --simulate --draws 20 --profiles own --storage slow --json=slow.json || die "no own storage"
@@ -54,33 +34,12 @@ grep -q "with Slow" page || die "the storage has another's name: $(cat page)"
 sed /title=/d own/storage/slow.ini >untitled.ini
 "$IOBENCH" size --simulate --draws 20 --profile untitled.ini >page || die "no figures added"
 tr -s ' \n' ' ' <page | grep -q "v3.0 with figures of untitled.ini" || die "the storage has another's name: $(cat page)"
-printf '[storage]\nread-bytes-per-s=1e9\n' >bad.ini
-! "$IOBENCH" size --simulate --profile bad.ini 2>err || die "no source, but accepted"
-grep -q "bad.ini: \[storage\] has no source=" err || die "$(cat err)"
-printf '[storage]\nsource=us\nread-bytes=1e9\n' >bad.ini
-! "$IOBENCH" size --simulate --profile bad.ini 2>err || die "unknown figure, but accepted"
-grep -q "bad.ini:3: unknown figure 'read-bytes'" err || die "$(cat err)"
-# A profile without the figures that it stands for would be a storage without limits.
-printf '[data]\nsource=us\nsample-bytes=1e5\n' >bad.ini
-! "$IOBENCH" size --simulate --storage ./bad.ini 2>err || die "no storage, but accepted"
-grep -q "bad.ini: has no section \[storage\]" err || die "$(cat err)"
-printf '[storage]\nsource=us\nlatency-s=1e-3\n' >bad.ini
-! "$IOBENCH" size --simulate --storage ./bad.ini 2>err || die "no rate, but accepted"
-grep -q "neither read-bytes-per-s nor a curve" err || die "$(cat err)"
-! "$IOBENCH" size --simulate --gpu h300 2>err || die "unknown GPU, but accepted"
-grep -q "known: v100, a100, h100, h200" err || die "$(cat err)"
-! "$IOBENCH" size --simulate --gpu b200 2>err || die "no rate, but accepted"
-grep -q "no rate of ResNet-50 on B200 is published; give --rate" err || die "$(cat err)"
-! "$IOBENCH" size --simulate --draws 2 2>err || die "90% of 2 draws"
-grep -q "draws: 2 is not within 20" err || die "$(cat err)"
 # Columns stay apart, and a rate that was given is no published one.
 "$IOBENCH" size --gpus 1000000 --gpu h200 >page || die "no page"
 grep -q "^  1000000 x H200 7,950,000,000 846,247,715 887,355,044 7,098,840 " page || die "$(cat page)"
 grep -q "best published for ResNet-50" page || die "$(cat page)"
 "$IOBENCH" size --rate 5 >page || die "no page"
 ! grep -q published page || die "$(cat page)"
-! "$IOBENCH" size --gpus 8,x 2>err || die "8,x GPUs accepted"
-grep -q "not '8,x'" err || die "$(cat err)"
 
 # The data stored otherwise: bytes for CPU time. Storage limits, so what is smaller is faster.
 "$IOBENCH" size --simulate --gpus 64 --storage nfs-100g >page || die "no page"
@@ -97,9 +56,6 @@ for form in case["forms"]:
     cores = case["goal_samples_per_s"] / case["nodes"] * form["decode_core_s"]
     assert abs(form["needs_node_cores"] / cores - 1) < 1e-9, form
 END
-printf '[network]\nsource=us\n[form x]\ntitle=x\nsource=us\nsample-bytes=1\n' >bad.ini
-! "$IOBENCH" size --simulate --network bad.ini --rate 1 2>err || die "a form without decode-core-s"
-grep -q "bad.ini: \[form x\] needs title, sample-bytes and decode-core-s" err || die "$(cat err)"
 
 # The worked case in docs/sizing.md has the figures of its commands.
 "$IOBENCH" size --simulate --gpus 512 --storage parallel-k3000,nvme-9550 --json=worked.json || die "no worked case"
@@ -151,18 +107,12 @@ disk='"storage_read_bytes_per_s":65536000,"storage_read_count_per_s":1000'
 nfs='"nfs_read_bytes_per_s":262144000,"nfs_read_count_per_s":1000'
 [ "$(reads_of "$nfs")" = 1000 ] || die "reads of 256 KiB over NFS: $(cat beside.jsonl)"
 [ "$(reads_of "$disk,$nfs")" = 2000 ] || die "reads of a disk and of NFS: $(cat beside.jsonl)"
-echo '{"jobs":[]}' >other.json
-! "$IOBENCH" size --simulate --recording other.json 2>err || die "another file is a recording"
-grep -q "expected two or more lines of 'iobench monitor --json'" err || die "$(cat err)"
 
-# An option of the simulation asks for it; a result is not one of its inputs.
+# An option of the simulation asks for it.
 "$IOBENCH" size --gpus 64 --storage nfs-100g >page || die "no page"
 grep -q "Limit    storage bandwidth" page || die "--storage is not simulated: $(cat page)"
 "$IOBENCH" size --gpus 64 --acceptance >page || die "no acceptance test"
 grep -q "^require-rate=" page || die "--acceptance writes none: $(cat page)"
-echo "{}" >result.json
-! "$IOBENCH" size result.json --storage nfs-100g 2>err || die "a result was simulated"
-grep -q "takes profiles, no RESULT.json" err || die "$(cat err)"
 
 "$IOBENCH" list profiles | grep -q "h200 .*H200: MLPerf" || die "no list of profiles"
 
@@ -253,11 +203,6 @@ for wrong in "file --save precious" "file --read-sizes 64k,4k" "file --read-size
     [ -s err ] || die "no reason: $wrong"
 done
 [ "$(cat precious)" = "# mine" ] || die "a foreign file is gone"
-for wrong in "curve-4096=4:1e6, 1:2e6" "curve-4096=" "curve-x=1:1" "curve-4096=0:1"; do
-    printf '[storage]\nsource=us\n%s\n' "$wrong" >bad.ini
-    ! "$IOBENCH" size --simulate --storage bad.ini >out 2>err || die "accepted: $wrong"
-    grep -q "bad.ini:3: curve-" err || die "$(cat err)"
-done
 
 # The goal in a job file decides.
 "$IOBENCH" size --simulate --draws 20 --gpus 8 --acceptance=accept.ini || die "no acceptance test"
@@ -309,21 +254,12 @@ if with_mpi; then
     ! "$MPIRUN" -n 2 "$IOBENCH" ranks.ini >out 2>err || die "one node passed for nine"
     grep -q -e "--require-nodes: 1 of 9 nodes" err || die "$(cat err)"
 fi
-printf '[a]\ncommand=size\n' >wrong.ini
-! "$IOBENCH" wrong.ini >out 2>err || die "a job file ran another command"
-grep -q "wrong.ini:2: command=size: " err || die "$(cat err)"
 for wrong in "model=8b\nscale=2" "model=what" "async" "writes=0\nrequire-write-rate=1B/s"; do
     printf '[a]\ndata=set\n[b]\ncommand=checkpoint\nfolder=saved\n%b\n' "$wrong" >wrong.ini
     "$IOBENCH" wrong.ini >out 2>err && status=0 || status=$?
     [ "$status,$(cat out)" = "2," ] || die "jobs before a wrong checkpoint ran: $wrong: $(cat out err)"
     grep -q "wrong.ini:4: \[b\]: --" err || die "$(cat err)"
 done
-printf '[a]\ncommand=net\n' >wrong.ini
-! "$IOBENCH" wrong.ini >out 2>err || die "a fabric of one rank"
-grep -q "wrong.ini:2: \[a\]: needs several ranks" err || die "$(cat err)"
-printf '[a]\ncommand=checkpoint\n' >wrong.ini
-! "$IOBENCH" wrong.ini >out 2>err || die "a checkpoint without a folder"
-grep -q "wrong.ini:2: \[a\] names no FOLDER" err || die "$(cat err)"
 
 "$IOBENCH" size --simulate --draws 20 --chart=chart.svg || die "no chart"
 grep -q "all GPUs busy" chart.svg || die "the chart lacks its line"
