@@ -205,18 +205,12 @@ expect 1 "$IOBENCH" study ./ranks.ini -o ranks --launch './launcher {ranks}' --s
 says "b: this build has no reader 'nosuch'" "c: data set none: " "/nowhere"
 sed -i '/^\[run gone/,/^command/d; /^\[run c/,/^command/d' ranks.ini
 expect 0 "$IOBENCH" study ./ranks.ini -o ranks --launch './launcher {ranks}' --sets sets
-expect 2 "$IOBENCH" study ./ranks.ini --emulate-nodes --launch 'x {ranks}'
-expect 2 "$IOBENCH" study ./ranks.ini --link-rate 1MB/s
-expect 2 "$IOBENCH" study ./mine.ini --emulate-nodes
-says "starts no ranks"
 for wrong in 's/--runs/--rums/' 's/{each} --decode/{eahc} --decode/' 's/^command=run/command=rum/' \
     's/^title/titel/' 's/^pack=.*/pak=x/' 's/^first=/first=(/' 's/count(/cuont(/' 's/count(job.runs)/count()/' 's/\[says\]/&\nsecond=)/' \
     's/\[says\]/all=rows[0].gone\n&/' 's/\[says\]/all=of([1], "{gone}")\n&/' 's/--no-calibrate/--server-drop-cmd true/'; do
     sed "$wrong" mine.ini >wrong.ini
     "$IOBENCH" study wrong.ini --dry-run -o wrong >log 2>&1 && die "accepted: $wrong"
 done
-expect 2 "$IOBENCH" study formast
-says "did you mean 'formats'?"
 
 # A study reports unmet requirements.
 sed '/^title/a needs=gpu' mine.ini >gpu.ini
