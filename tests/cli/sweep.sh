@@ -155,33 +155,8 @@ holds "$tmp/n.json" 'd["scaling"]["kind"] == "strong,weak" and d["scaling"]["ove
 holds "$tmp/n.json" 'all(s["kind"] == c["options"]["scaling"] for s, c in zip(d["scaling"]["cells"], d["cells"]))'
 holds "$tmp/n.json" 'all(abs(s["efficiency_percent"] - (100 if c["options"]["ranks"] == "2" else 50) * s["speed_up"]) < 0.01 for s, c in zip(d["scaling"]["cells"], d["cells"]))'
 
-bad() { # TEXT OPTIONS...
-    text=$1
-    shift
-    try 2 "$@"
-    err "$text"
-    empty out
-}
-bad "'pack' cannot be swept" sweep pack a b
-bad "unknown option '--sed'" "$@" --sed 1,2
-bad "'x' is not a whole number" "$@" --batch-size 8,x
-bad "given twice" "$@" --batch-size 8,8
-bad "each cell would write the same file" "$@" --series "$tmp/x.csv"
-bad "compares its cells itself" "$@" --against '--seed 2'
-bad "unexpected operand" "$@" job.ini
-echo text >"$tmp/text"
-bad "text" "$@" --json "$tmp/text"
-bad "more than 10000 cells" "$@" --batch-size 1:200:+1 --seed 1:200:+1
-bad "more than 100000 measurements" "$@" --seed 1:500:+1 --runs 1000
-bad "--nodes needs --launch" "$@" --nodes 1,2
-bad "give --ranks" "$@" --launch 'mpirun -n {ranks}'
 # A launcher that is not there ends the sweep, and is no failed measurement, which would be kept.
 try 1 "$@" --launch "$tmp/nothere" --ranks 1 --runs 1 -o "$tmp/nowhere"
 err "nothere: cannot run"
 [ "$(kept nowhere)" = 0 ] || fault "kept although nothing ran: $(cat "$tmp/nowhere"/cell-*)"
-bad "needs several values" "$@" --ranks 2 --scaling strong
-bad "--limit-samples-per-rank" "$@" --ranks 1,2 --scaling weak
-bad "needs one --limit-samples-per-rank" "$@" --ranks 1,2 --scaling strong,weak
-bad "unless --scaling is strong,weak" "$@" --ranks 1,2 --limit-samples 9 --limit-samples-per-rank 9
-bad "runs as one process" sweep infer --data "$tmp/files" --ranks 1,2
 finish
