@@ -136,11 +136,6 @@ says "but lenet needs" "see --network, --size and --classes"
 # ---- before hours of work ----
 expect 2 infer --init missing
 says "missing does not exist"
-expect 2 infer --init a.safetensors --checkpoint learnt
-expect 2 train --init a.safetensors --checkpoint learnt --resume
-says "only one of --resume and --init"
-expect 2 train --export a.safetensors
-says "there is a file already"
 expect 2 train --export nowhere/c.safetensors
 [ ! -e nowhere ] || die "a folder was made"
 left=$(find . -name '*.partial')
