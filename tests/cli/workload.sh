@@ -45,8 +45,6 @@ out "My own: would not be"
 
 try 0 list profiles
 out "unet3d-b200"
-try 2 run --data "$tmp/set" --workload unet4d
-err "unknown workload 'unet4d' (known: unet3d-a100"
 try 1 pack synthetic:count=4,workload=unet4d "$tmp/none"
 err "unknown workload 'unet4d'"
 [ ! -e "$tmp/none" ] || [ -z "$(ls "$tmp/none")" ] || fault "something was written"
