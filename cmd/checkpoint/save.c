@@ -189,7 +189,7 @@ static int write_file(struct rank_writer *rank, uint32_t number)
     if (code == 0 && save->sync) {
         const uint64_t start_ns = clock_now_ns();
         if (fsync(fd))
-            code = fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, file->name,
+            code = fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, name,
                         fail_errno_text(errno));
         else {
             rank->figures->sync_ns += clock_now_ns() - start_ns;
@@ -199,8 +199,8 @@ static int write_file(struct rank_writer *rank, uint32_t number)
     if (code) /* the kernel may still write to it */
         writer_close(&rank->writer);
     if (close(fd) && code == 0)
-        code = fail(errno, "%s/%s: cannot close: %s", rank->draft.path, file->name,
-                    fail_errno_text(errno));
+        code =
+            fail(errno, "%s/%s: cannot close: %s", rank->draft.path, name, fail_errno_text(errno));
     rank->figures->bytes += code ? 0 : file->bytes;
     return code;
 }
