@@ -6,11 +6,14 @@
 #include "tests/unit/worked.h"
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "cmd/net/report.h"
 #include "cmd/net/collective.h"
 #include "cmd/net/measure.h"
+#include "cmd/net/pattern.h"
 #include "cmd/net/rhythm.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -141,6 +144,32 @@ static void collectives_take_as_long_as_the_slowest(void **unused)
         measure_close(&measure);
         free(transport.config.arena);
         wire.is_kept = i + 1 >= RANKS;
+    }
+}
+
+/* All bytes of a broadcast are verified, not only a rank's share: the last one arrives damaged. */
+static void a_broadcast_is_verified_whole(void **unused)
+{
+    enum { WHOLE = RANKS * 320 };
+    const uint64_t bytes = measure_arena_bytes(BYTES);
+    const struct pattern sent = {0, random_hash(1, COLLECTIVE_BROADCAST, 0)};
+
+    (void)unused;
+    for (unsigned damage = 0; damage < 2; damage++) {
+        wire.is_kept = false;
+        struct ranks ranks = as_rank(1);
+        struct transport transport = transport_of(&ranks, bytes, MS);
+        struct measure measure = {.verify = true};
+        struct stats_summary seconds;
+        assert_int_equal(measure_open(&measure, &transport, bytes, 1), 0);
+        unsigned char *arrived = transport.config.arena + measure.half_bytes;
+        pattern_fill(&sent, arrived, WHOLE);
+        arrived[WHOLE - 1] ^= (unsigned char)damage;
+        const int code = measure_collective(&measure, COLLECTIVE_BROADCAST, WHOLE, 1, &seconds);
+        assert_int_equal(code, damage ? -EBADMSG : 0);
+        assert_int_equal(measure.verified_bytes, WHOLE);
+        measure_close(&measure);
+        free(transport.config.arena);
     }
 }
 
@@ -276,6 +305,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(messages_between_two_ranks),
         cmocka_unit_test(collectives_take_as_long_as_the_slowest),
+        cmocka_unit_test(a_broadcast_is_verified_whole),
         cmocka_unit_test(a_rhythm_of_all_reduces),
         cmocka_unit_test(the_report),
     };
