@@ -66,7 +66,6 @@ struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t c
         summary.cache = join(summary.cache, figures->cache);
         summary.randomness = figures->randomness;
         summary.ranks = figures->ranks;
-        summary.nodes = figures->nodes;
         wall_s += figures->wall_s;
         for (int i = 0; i < SWEEP_PARTS; i++)
             summary.shares[i] += figures->parts_s[i];

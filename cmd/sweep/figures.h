@@ -28,7 +28,7 @@ struct sweep_figures {
     double samples_per_s;                /* NAN: not measured, as in a survey of shuffles */
     double randomness;                   /* of a surveyed shuffle; 0: none */
     double wall_s, parts_s[SWEEP_PARTS]; /* mean per rank; wall_s includes barriers */
-    uint32_t ranks, nodes;
+    uint32_t ranks;
     uint64_t set;                  /* hash of the data set's path and format; 0: unknown */
     double set_samples, set_bytes; /* of records, all of the set */
     uint64_t files, host;          /* hashes of its identity and of the host; files 0: unknown */
@@ -56,7 +56,7 @@ struct sweep_summary {
     const char *limit, *cache;          /* "mixed" if they differ; "" if none is valid */
     const char *reason;                 /* of the first invalid measurement; NULL: none */
     double shares[SWEEP_PARTS];         /* shares of wall time; NAN: unknown */
-    uint32_t ranks, nodes;
+    uint32_t ranks;
 };
 struct sweep_summary sweep_summarise(const struct sweep_table *table, uint32_t cell);
 

@@ -130,7 +130,6 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
     copy_text(figures->limit, sizeof figures->limit, load_text(job, "summary.limit"));
     copy_text(figures->cache, sizeof figures->cache, load_text(job, "summary.cache_before"));
     figures->ranks = count_of(job, "engine.ranks");
-    figures->nodes = count_of(job, "engine.nodes");
     static const char *const keys[SWEEP_PARTS] = {"wait_s",     "upload_s", "compute_s",
                                                   "exchange_s", "update_s", "start_barrier_s"};
     for (int i = 0; i < SWEEP_PARTS; i++)
@@ -166,7 +165,7 @@ int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
     figures->parts_s[SWEEP_COMPUTE] = load_number(row, "compute_s");
     copy_text(figures->cache, sizeof figures->cache, source_of(row));
     read_set(document, figures);
-    figures->ranks = figures->nodes = 1;
+    figures->ranks = 1;
     return 0;
 }
 
@@ -187,7 +186,6 @@ int sweep_read_survey(const json_t *document, struct sweep_figures *figures)
     figures->randomness = fmin(1, load_number(row, "labels_per_batch") /
                                       load_number(row, "labels_per_batch_at_random"));
     figures->ranks = count_of(row, "ranks");
-    figures->nodes = 1;
     read_set(row, figures);
     return 0;
 }

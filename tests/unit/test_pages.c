@@ -1208,8 +1208,8 @@ static void all_of_a_sweep(void **unused)
     for (uint32_t i = 0; i < CELLS * ROUNDS; i++) {
         const uint32_t cell = i % CELLS, round = i / CELLS;
         struct sweep_figures *at = &figures[i];
-        *at = (struct sweep_figures){
-            .is_measured = true, .is_valid = true, .wall_s = 20, .ranks = 1, .nodes = 1};
+        *at =
+            (struct sweep_figures){.is_measured = true, .is_valid = true, .wall_s = 20, .ranks = 1};
         strcpy(at->limit, cell ? "page cache" : "storage");
         strcpy(at->cache, round == 1 && cell == 2 ? "warm" : "cold");
         at->samples_per_s = 1000 * (1 + (double)sweep_digit(&sweep.plan, cell, 0)) *
@@ -1273,7 +1273,6 @@ static void figures_are_read_from_a_run(void **unused)
     assert_string_equal(figures.cache, "cold");
     assert_equal(figures.samples_per_s, 1234);
     assert_int_equal(figures.ranks, 6);
-    assert_int_equal(figures.nodes, 3);
     assert_equal(figures.set_samples, 77);
     assert_equal(figures.set_bytes, 7700);
     for (int i = 0; i < SWEEP_PARTS; i++)
@@ -1327,7 +1326,6 @@ static void check_source(double percent, const char *wanted)
     assert_equal(figures.parts_s[SWEEP_WAIT], 2);
     assert_equal(figures.parts_s[SWEEP_COMPUTE], 5);
     assert_int_equal(figures.ranks, 1);
-    assert_int_equal(figures.nodes, 1);
     json_decref(document);
 }
 
@@ -1345,7 +1343,6 @@ static void check_survey(double labels, double random, const char *key, const ch
     assert_equal(figures.randomness, random);
     assert_equal(figures.samples_per_s, 70);
     assert_int_equal(figures.ranks, 3);
-    assert_int_equal(figures.nodes, 1);
     json_decref(rows);
 }
 

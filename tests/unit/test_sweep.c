@@ -204,8 +204,7 @@ static struct sweep_table measured(const struct sweep_plan *plan)
                                          .wall_s = 10,
                                          .limit = "decode",
                                          .cache = "cold",
-                                         .ranks = 1,
-                                         .nodes = 1};
+                                         .ranks = 1};
             at->samples_per_s = 100 * counts[sweep_digit(plan, cell, 0)] *
                                 (1 + (double)sweep_digit(plan, cell, 2)) * (1 + 0.2 * round);
             at->parts_s[SWEEP_WAIT] = 4;
