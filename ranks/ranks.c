@@ -166,11 +166,17 @@ int ranks_join(struct ranks *ranks)
     *ranks = (struct ranks){
         .ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1), .place = {.ranks = 1}};
     int code = ranks->state ? ops->join(ranks->state, &ranks->place) : -ENOMEM;
-    if (code)
-        return code;
-    code = check_launcher(ranks);
-    ranks->is_lost = code != 0;
-    return code ? code : sit_down(ranks);
+    if (code == 0) {
+        code = check_launcher(ranks);
+        ranks->is_lost = code != 0;
+    }
+    if (code == 0)
+        code = sit_down(ranks);
+    if (code && !ranks->peers && !ranks->is_lost) { /* the launcher has to tell the others */
+        ranks->place.ranks = 1;
+        ranks->is_broken = true;
+    }
+    return code;
 }
 
 /* By the first of three marks that a launcher set, else by Slurm's; unmarked it is the first. */
@@ -404,6 +410,15 @@ static int wait_done(struct ranks *ranks)
     }
 }
 
+/* After one that failed no other would fit those of the other ranks: the launcher has to end them.
+ */
+static int transferred(struct ranks *ranks, int code)
+{
+    if (code)
+        ranks->is_broken = ranks->is_unheard = true;
+    return code;
+}
+
 int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *all)
 {
     int code = ranks->is_unheard ? -ETIMEDOUT : 0;
@@ -415,7 +430,7 @@ int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *al
     if (code == 0)
         code = wait_done(ranks);
     ranks->gathers += code == 0;
-    return code;
+    return transferred(ranks, code);
 }
 
 int ranks_compare(struct ranks *ranks, uint64_t number, uint32_t *other)
@@ -451,7 +466,7 @@ int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t b
     assert(to < ranks->place.ranks && to != ranks->place.rank);
     int code = ranks->ops->send(ranks->state, to, message, bytes);
 
-    return code ? code : wait_done(ranks);
+    return transferred(ranks, code ? code : wait_done(ranks));
 }
 
 int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t bytes)
@@ -459,7 +474,7 @@ int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t by
     assert(from < ranks->place.ranks && from != ranks->place.rank);
     int code = ranks->ops->receive(ranks->state, from, message, bytes);
 
-    return code ? code : wait_done(ranks);
+    return transferred(ranks, code ? code : wait_done(ranks));
 }
 
 int ranks_sum(struct ranks *ranks, double *values, uint32_t count)
@@ -546,19 +561,6 @@ static int gather_codes(struct ranks *ranks, int code, bool *any)
     return gathered;
 }
 
-/* Not every rank arrived. This rank's own failure explains most; otherwise the unresponsive rank is
- * all there is to report. */
-static int speak_alone(const struct ranks *ranks, int code, const char *own)
-{
-    char who[256];
-
-    if (!code)
-        return -ETIMEDOUT;
-    missing_since(ranks, UINT64_MAX, who, sizeof who);
-    return fail(-code, "rank %u on %s: %s%s%s%s", ranks->place.rank, ranks->place.host, own,
-                who[0] ? " (unresponsive: " : "", who, who[0] ? ")" : "");
-}
-
 int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns)
 {
     const uint64_t start_ns = clock_now_ns();
@@ -573,8 +575,15 @@ int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns)
         *waited_ns = clock_now_ns() - start_ns;
     if (met == 0 && any)
         met = learn_why(ranks, code);
-    if (ranks->is_unheard)
-        met = speak_alone(ranks, code, own);
+    /* Not every rank arrived. This rank's own failure explains most; otherwise the unresponsive
+     * rank is all there is to report. */
+    if (ranks->is_unheard && code) {
+        char who[256] = "";
+        if (met == -ETIMEDOUT)
+            missing_since(ranks, UINT64_MAX, who, sizeof who);
+        met = fail(-code, "rank %u on %s: %s%s%s%s", ranks->place.rank, ranks->place.host, own,
+                   who[0] ? " (unresponsive: " : "", who, who[0] ? ")" : "");
+    }
     ranks->meetings++;
     ranks->call_off_ns = ranks->missed_ns = 0;
     ranks->is_culprit = false;

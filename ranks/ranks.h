@@ -83,8 +83,8 @@ struct ranks {
     uint64_t call_off_ns;                   /* when a rank's failure became known; 0: none */
     uint64_t missed_ns;        /* when a rank was found not to come after that; 0: none */
     bool is_culprit;           /* on this rank */
-    bool is_broken;            /* a transfer was abandoned, so an orderly end is impossible */
-    bool is_unheard;           /* a collective check was abandoned: only this rank knows why */
+    bool is_broken;            /* a transfer failed or was abandoned: no orderly end is possible */
+    bool is_unheard;           /* so was a collective: only this rank knows why */
     bool is_lost;              /* joined, but alone, although the launcher started several */
     struct ranks_heart *heart; /* NULL: it does not beat */
 };

@@ -7,6 +7,6 @@ tests_unit_fabric_worked_SOURCES = tests/unit/fabric_worked.c tests/unit/worked.
 tests_unit_fabric_worked_LDADD = $(UNIT_LIBS)
 
 UNIT_TESTS += tests/unit/test_fabric
-UNIT_TESTS += tests/unit/test_ranks_compare
-tests_unit_test_ranks_compare_SOURCES = tests/unit/test_ranks_compare.c tests/unit/manual_clock.c tests/unit/manual_clock.h \
-	tests/unit/unit.h
+UNIT_TESTS += tests/unit/test_ranks
+tests_unit_test_ranks_SOURCES = tests/unit/test_ranks.c tests/unit/team.c tests/unit/team.h tests/unit/golden.h \
+	tests/unit/manual_clock.c tests/unit/manual_clock.h tests/unit/unit.h

@@ -2,10 +2,13 @@
 #include "tests/unit/manual_clock.h"
 
 uint64_t manual_clock_ns = 1000000000, manual_clock_late_ns;
+unsigned manual_clock_asked;
+_Thread_local uint64_t manual_clock_ahead_ns;
+void (*manual_clock_passes)(void);
 
 uint64_t clock_now_ns(void)
 {
-    return manual_clock_ns;
+    return manual_clock_ns + manual_clock_ahead_ns;
 }
 
 uint64_t clock_coarse_ns(void)
@@ -21,6 +24,7 @@ uint64_t clock_cpu_ns(void)
 uint64_t clock_cpu_of_ns(pthread_t thread)
 {
     (void)thread;
+    manual_clock_asked++;
     return manual_clock_ns;
 }
 
@@ -40,6 +44,8 @@ bool clock_agrees(const struct clock_moment *from, const struct clock_moment *to
 void clock_sleep_ns(uint64_t duration_ns)
 {
     manual_clock_ns += duration_ns + manual_clock_late_ns;
+    if (manual_clock_passes)
+        manual_clock_passes();
 }
 
 void clock_sleep_until_ns(uint64_t deadline_ns)

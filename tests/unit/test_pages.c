@@ -4,6 +4,7 @@
  *     tests/unit/test_pages ../tests/golden/pages
  * writes them anew; check the difference by hand. */
 #include "tests/unit/folder.h"
+#include "tests/unit/golden.h"
 
 #include "base/json.h"
 #include "base/option.h"
@@ -32,67 +33,8 @@
 #include <unistd.h>
 
 #define MS(value) (UINT64_C(1000000) * (value))
-enum { PAGE_BYTES = 1 << 20 };
 static const uint64_t MIB = 1 << 20, GIB = 1 << 30;
-static const char *renew; /* folder to write to instead */
 static char no_file[] = "/nothing/is/here.txt";
-
-/* ---- comparison ---- */
-
-static char *content(FILE *stream)
-{
-    char *text = calloc(1, PAGE_BYTES);
-
-    assert_non_null(text);
-    rewind(stream);
-    const size_t bytes = fread(text, 1, PAGE_BYTES - 1, stream);
-    assert_in_range(bytes, 1, PAGE_BYTES - 2);
-    return text;
-}
-
-/* Puts "VERSION" for this version. */
-static void mask_version(char *text)
-{
-    const size_t bytes = strlen(PACKAGE_VERSION);
-
-    for (char *at; (at = strstr(text, "iobench " PACKAGE_VERSION));) {
-        memmove(at + 15, at + 8 + bytes, strlen(at + 8 + bytes) + 1);
-        memcpy(at, "iobench_VERSION", 15);
-    }
-}
-
-static void assert_golden(const char *name, char *text)
-{
-    const char *source = getenv("srcdir");
-    char path[512];
-
-    mask_version(text);
-    snprintf(path, sizeof path, "%s/%s%s",
-             renew    ? renew
-             : source ? source
-                      : ".",
-             renew ? "" : "tests/golden/pages/", name);
-    FILE *file = fopen(path, renew ? "w" : "r");
-    if (!file)
-        fail_msg("%s is missing", path);
-    if (renew) {
-        fputs(text, file);
-    } else {
-        char *wanted = content(file);
-        const char *is = text, *was = wanted;
-        for (int line = 1; strcmp(is, was) != 0; line++) {
-            const size_t is_bytes = strcspn(is, "\n"), was_bytes = strcspn(was, "\n");
-            if (is_bytes != was_bytes || memcmp(is, was, is_bytes) != 0)
-                fail_msg("%s:%d\n- %.*s\n+ %.*s", path, line, (int)was_bytes, was, (int)is_bytes,
-                         is);
-            is += is_bytes + (is[is_bytes] != '\0');
-            was += was_bytes + (was[was_bytes] != '\0');
-        }
-        free(wanted);
-    }
-    fclose(file);
-    free(text);
-}
 
 /* Compares a document, which is freed; without what depends on the machine. */
 static void assert_document(const char *name, json_t *document)
