@@ -27,6 +27,13 @@ same() {
     saved "pages-$1.txt"
 }
 
+# The figures of documents to four digits: the last ones are those of a processor.
+rounded() {
+    awk '{ while (/": / && match($0, /[0-9]+\.[0-9]+(e[-+][0-9]+)?/)) {
+        printf "%s%.4g", substr($0, 1, RSTART - 1), substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH) } print }' pages >filtered &&
+        mv filtered pages
+}
+
 # ---- what a data set holds ----
 page 0 inspect mds/plain
 page 1 inspect tar/gnu.tar --show 2
@@ -58,6 +65,17 @@ packed numbered recordio/shards -f recordio --on-error skip --threads 1
 packed back set-recordio -f files --threads 1
 page 1 pack set-recordio back -f shards
 page 0 pack mds/plain new -f recordio --shards 2 --dry-run
+# IDX files; what libjpeg makes of them is not shown.
+mkdir idx && printf '\0\0\10\3\0\0\0\3\0\0\0\5\0\0\0\7%0105d' 7 >idx/train-images-idx3-ubyte && printf '\0\0\10\1\0\0\0\3\2\0\1' >idx/train-labels-idx1-ubyte &&
+    printf '\0\0\10\3\0\0\0\2\0\0\0\4\0\0\0\11%072d' 7 >idx/t10k-images-idx3-ubyte && printf '\0\0\10\1\0\0\0\2\3\5' >idx/t10k-labels-idx1-ubyte
+page 0 pack idx set-idx --dry-run --shards 2
+page 0 pack idx/train-images-idx3-ubyte set-idx --dry-run -f recordio
+page 0 pack idx set-idx -f tar --shuffle=3 --threads 1
+{ tar tf set-idx/*.tar && echo; } >>pages
+for record in 0 1 2 3 4; do
+    page 0 show set-idx --record $record
+done
+sed 's/, .* of images, from idx/, BYTES, from idx/; s/: offset [0-9]*  label/: offset AT  label/' pages >filtered && mv filtered pages
 same packed
 
 # ---- the orders of a hypothetical set ----
@@ -81,11 +99,8 @@ page 0 size --simulate --draws 20 --gpus 1024 --network llama3.1-70b --rate 1
 page 0 size --simulate --draws 20 --gpus 8,64,16384 --network unet3d --storage nfs-100g,object-100g
 page 0 size --simulate --draws 20 --gpus 13 --seed 3 --storage nfs-100g
 page 0 size --simulate --draws 20 --gpus 16 --acceptance
-# The document, its figures to four digits: the last ones are those of a processor.
 page 0 size --simulate --draws 20 --gpus 12 --network llama3.1-70b --rate 1 --storage nfs-100g --json
-awk '{ while (/": / && match($0, /[0-9]+\.[0-9]+(e[-+][0-9]+)?/)) {
-        printf "%s%.4g", substr($0, 1, RSTART - 1), substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH) } print }' pages >rounded &&
-    mv rounded pages
+rounded
 same size
 
 # ---- the steps of a network ----
@@ -98,6 +113,7 @@ same plans
 # ---- commands that others make, and tables of the program ----
 page 0 sweep run --data tar/webdataset --threads 1,2 --shuffle none,epoch,buffer:7 --batch-size 4:8:x2 --dry-run -o swept
 page 0 sweep run --data tar/webdataset --reader pread,mmap --batch-size 8 --budget 1m --order-seed 2 --dry-run -o swept
+page 0 sweep --data 'set-{format},tar' --format tar,files --trainer none,replay:h200,gpus=8 --launch 'true' --dry-run
 page 0 sweep infer --data tar/webdataset --network lenet --batch-size 1,2 --dry-run -o swept
 page 0 sweep --data tar/webdataset --ranks 1,2 --limit-samples 8 --launch 'srun -n {ranks}' --dry-run -o swept
 page 0 sweep --data tar/webdataset --nodes 1,2 --limit-samples 8 --limit-samples-per-rank 4 --scaling strong,weak \
@@ -145,6 +161,65 @@ page 0 run jobs.ini --dry-run
 page 0 run jobs.ini --dry-run --batch-size 4 --runs 2 --paired
 awk '/^  [A-Z]/ { machine = /^  (Storage|Host|Memory) / } /^[^ ]/ { machine = 0 } !machine' pages >filtered && mv filtered pages
 same commands
+# ---- sweeps, of made measurements ----
+cat >made <<'END'
+# RANKS THREADS ORDER iobench OPTION...: what a rate depends on; the JSON of one job
+rate=$(($1 * (9 - $1) * 100 + $2 * 10)) ranks=$1 order=$3 valid=true why=null limit=decode cache=cold degraded=false
+shift 3
+echo "$*" | sed 's/.*iobench/iobench/' >>launched
+for word; do
+    json=${word#--json=}
+    [ "$json" = "$word" ] || break
+done
+rate=$((rate + $(echo "${json##*/}" | tr -dc 0-9 | cut -c5-) * 7 % 11))
+case $order in
+none) echo "no <such> order" >&2 && exit 3 ;;
+buffer:2) kill -9 $$ ;;
+buffer:3) valid=false why='"was not cold"' ;;
+buffer:4) degraded=true why='"records were skipped"' ;;
+buffer:5) limit=storage ;;
+buffer:6) valid=false why='"interrupted by a signal"' ;;
+esac
+case $json,$ranks in
+*run-2*) wait=5 ;;
+*run-3*4) wait=2 cache=warm ;;
+*) wait=2 ;;
+esac
+cat >"$json" <<JSON
+{"jobs": [{"valid": $valid, "invalid_reason": $why, "degraded": $degraded, "degraded_reason": $why, "place": {"host": "node7"},
+ "summary": {"samples_per_s": $rate, "limit": "$limit", "cache_before": "$cache"}, "engine": {"ranks": $ranks},
+ "dataset": {"path": "/set", "format": "tar", "samples": ${SAMPLES:-77}, "record_bytes": 7700, "identity": "${IDENTITY:-one}"},
+ "runs": [{"epochs": [{"wall_s": 40, "wait_s": $wait, "upload_s": 1, "compute_s": 4, "exchange_s": 7, "update_s": 8, "start_barrier_s": 3, "stop_barrier_s": 6}]}]}]}
+JSON
+END
+swept() { # STATUS FOLDER OPTION...
+    status=$1 folder=$2
+    shift 2
+    page "$status" sweep --data /set --launch 'sh made {ranks} {decode-threads} {shuffle}' -o "$folder" --ranks 1 --threads 1 --shuffle epoch "$@"
+}
+swept 0 scaled --ranks 1,4 --threads 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 2
+swept 0 scaled --ranks 1,4 --threads 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 3 --json -
+swept 0 scaled --ranks 1,4 --threads 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 3 --csv - --json scaled.json
+swept 1 scaled --ranks 1,2 --runs 1
+cat scaled/sweep.json launched >>pages && rm launched
+swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6 --runs 1 --json -
+swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6 --runs 1
+swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6 --runs 1 --retry --label mine --sandbox no
+swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6 --runs 1 --retry --csv -
+swept 0 replaced --threads 1,2 --runs 1
+SAMPLES=78 swept 1 replaced --threads 1,2 --runs 2
+IDENTITY=two swept 1 replaced --threads 1,2 --runs 3
+swept 0 late --threads 1,2,3 --budget 1ns --runs 1 --json -
+swept 0 late --threads 1,2,3 --budget 1ns --runs 1
+echo '{"jobs": []}' >late/cell-00001-run-1.json && swept 1 late --threads 1,2,3 --runs 1
+echo '{}' >late/sweep.json && swept 1 late --threads 1,2,3 --runs 1
+mkdir other && touch other/.sweep.json.x.partial other/.cell-1.x.partial other/.mine.x.partial && swept 1 other --runs 1
+ls -A other >>pages && rm other/.mine* && swept 0 other --runs 1 && ls -A other >>pages
+page 0 sweep train --data /set --launch 'sh made 1 1 epoch' --runs 1
+page 0 sweep shuffle epoch buffer:20 --records 1000 --shards 4 --dry-run
+sed -E 's/, 0:0[0-9]:[0-9]{2} left/, TIME left/; s/("fingerprint": ")[0-9a-f]{16}/\1PRINT/; s/iobench-sweep-[0-9a-f]{8}/iobench-sweep-ID/' pages >filtered && mv filtered pages
+rounded
+same sweeps
 # Every option, with its short name, value and default.
 for command in $("$IOBENCH" help --man | sed -n 's/^\\fBiobench\\-\([a-z]*\)\\fR(1)$/\1/p'); do
     "$IOBENCH" help "$command" --man | sed 's/\\f[BIR]//g; s/\\//g' | sed -n '/^\.TP$/{n; /^-/!d; h; n; s/.*(default \([^)]*\))\.*$/ [\1]/; t one
