@@ -71,5 +71,5 @@ EXTRA_DIST += tests/golden/make_trainer.py tests/golden/trainer.golden
 # The steps of ResNet-50 on an H100; tests/cli/plan.sh compares, and says how to renew it.
 EXTRA_DIST += tests/golden/plan-h100.txt
 
-# What test_pages compares with; it can write them anew.
-EXTRA_DIST += tests/golden/pages
+# What test_pages compares with; it can write them anew. Sessions of tests/unit/session.h.
+EXTRA_DIST += tests/golden/pages tests/golden/sessions

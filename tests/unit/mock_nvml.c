@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A mock of NVML: two GPUs, the second without power, PCIe and NVLink counters.
+ * A mock of NVML: two GPUs, the second without power, PCIe and NVLink counters. $NVML_FAILS names a
+ * step that does.
  */
+#include <stdlib.h>
 #include <string.h>
 
 enum { NOT_SUPPORTED = 3 };
@@ -27,9 +29,16 @@ int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields);
 
 static int gpus[2];
 
+static int fails(const char *step)
+{
+    const char *wanted = getenv("NVML_FAILS");
+
+    return wanted && strcmp(wanted, step) == 0 ? NOT_SUPPORTED : 0;
+}
+
 int nvmlInit_v2(void)
 {
-    return 0;
+    return fails("init");
 }
 
 int nvmlShutdown(void)
@@ -44,26 +53,28 @@ const char *nvmlErrorString(int code)
 
 int nvmlDeviceGetCount_v2(unsigned *count)
 {
-    *count = 2;
-    return 0;
+    *count = fails("none") ? 0 : 2;
+    return fails("count");
 }
 
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle)
 {
     *handle = &gpus[index];
-    return 0;
+    return index == 0 ? fails("first") : 0;
 }
 
 int nvmlDeviceGetUtilizationRates(void *device, unsigned *shares)
 {
     shares[0] = device == &gpus[0] ? 87 : 12;
     shares[1] = 41;
-    return 0;
+    return fails("utilization");
 }
 
 int nvmlDeviceGetMemoryInfo(void *device, unsigned long long *bytes)
 {
     (void)device;
+    if (fails("memory"))
+        return NOT_SUPPORTED;
     bytes[0] = 80ull << 30;
     bytes[1] = 68ull << 30;
     bytes[2] = 12ull << 30;
@@ -80,7 +91,7 @@ int nvmlDeviceGetTemperature(void *device, int sensor, unsigned *celsius)
 {
     (void)device;
     *celsius = sensor == 0 ? 61 : 0;
-    return 0;
+    return fails("temperature");
 }
 
 int nvmlDeviceGetPcieThroughput(void *device, int which, unsigned *kilobytes)
@@ -93,7 +104,7 @@ int nvmlDeviceGetClockInfo(void *device, int which, unsigned *megahertz)
 {
     (void)device;
     *megahertz = which == 1 ? 1980 : which == 2 ? 3201 : 0;
-    return 0;
+    return fails("clock");
 }
 
 /* 138 and 139, over all links: KiB sent and KiB received. */
@@ -101,7 +112,7 @@ int nvmlDeviceGetFieldValues(void *device, int count, struct field *fields)
 {
     for (int i = 0; i < count; i++) {
         const int known = device == &gpus[0] && fields[i].scope == 0xffffffff;
-        fields[i].type = 3;
+        fields[i].type = fails("type") ? 1 : 3;
         fields[i].code = known && (fields[i].id == 138 || fields[i].id == 139) ? 0 : NOT_SUPPORTED;
         fields[i].value = fields[i].id == 138 ? 5000 : 7000;
     }

@@ -7,7 +7,7 @@ UNIT_TESTS += tests/unit/test_storage
 UNIT_TESTS += tests/unit/test_series
 
 UNIT_TESTS += tests/unit/test_probes
-tests_unit_test_probes_SOURCES = tests/unit/test_probes.c tests/unit/machine.h tests/unit/unit.h tests/unit/folder.h \
+tests_unit_test_probes_SOURCES = tests/unit/test_probes.c tests/unit/machine.h tests/unit/session.h tests/unit/unit.h tests/unit/folder.h \
 	tests/unit/allocations.h
 tests_unit_test_probes_CPPFLAGS = $(AM_CPPFLAGS) -DMOCK_NVML='"$(abs_builddir)/tests/unit/mock_nvml.so"'
 

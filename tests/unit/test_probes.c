@@ -3,6 +3,7 @@
  */
 #include "tests/unit/allocations.h"
 #include "tests/unit/machine.h"
+#include "tests/unit/session.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
@@ -20,332 +21,103 @@
 
 static char proc_root[512], sys_root[512];
 static const struct telemetry_roots roots = {.proc = proc_root, .sys = sys_root};
-static const struct probe_site imitated = {.roots = &roots};
 
-/* ---- /proc ---- */
+/* ---- a session with each probe ---- */
 
-static void network_interfaces(void **unused)
+static struct look look;
+static size_t pid_count;
+
+/* What changed since the last sample, or all. */
+static void say_values(const uint64_t *before)
 {
-    struct look look;
+    for (uint32_t i = 0; i < look.probe.metrics.count; i++) {
+        const struct metric *metric = &look.probe.metrics.metrics[i];
+        if (before && before[i] == look.values[i])
+            continue;
+        say("  %s %s ", metric->part, metric->quantity);
+        if (look.values[i] == PROBE_MISSING)
+            say("unknown");
+        else
+            say("%llu", (unsigned long long)(look.values[i] * metric->scale));
+        say("%s%s\n", metric->kind == METRIC_LEVEL ? ", a level" : "",
+            metric->saturates ? ", saturates" : "");
+    }
+}
 
+static void run_command(int count, char **words, const char *input)
+{
+    if (strcmp(words[0], "put") == 0) {
+        folder_put(words[1], input);
+    } else if (strcmp(words[0], "remove") == 0) {
+        assert_int_equal(remove(folder_path(words[1])), 0);
+    } else if (strcmp(words[0], "link") == 0) {
+        assert_int_equal(symlink(words[2], folder_path(words[1])), 0);
+    } else if (strcmp(words[0], "set") == 0) {
+        setenv(words[1], words[2] ? words[2] : "", 1);
+    } else if (strcmp(words[0], "pids") == 0) {
+        pid_count = (size_t)atoi(words[1]);
+    } else if (strcmp(words[0], "probe") == 0) { /* NAME [PATH...] */
+        static const int pids[] = {7, 8};
+        const struct probe_site site = {.roots = &roots,
+                                        .paths = (const char *const *)words + 2,
+                                        .path_count = (size_t)count - 2,
+                                        .pids = pids,
+                                        .pid_count = pid_count};
+        probe_close(&look.probe);
+        const int code = look_open(&look, words[1], &site);
+        say_result(code);
+        if (look.probe.slow_interval_ns)
+            say("  at most every %llu ms\n",
+                (unsigned long long)look.probe.slow_interval_ns / 1000000);
+        if (code == 0)
+            say_values(NULL);
+    } else if (strcmp(words[0], "sample") == 0) {
+        uint64_t before[256];
+        memcpy(before, look.values, sizeof before);
+        probe_sample(&look.probe, look.values);
+        say_values(before);
+    } else if (strcmp(words[0], "ports") == 0) {
+        struct infiniband_port ports[8];
+        const uint32_t found = infiniband_list(&roots, ports, (uint32_t)atoi(words[1]));
+        for (uint32_t i = 0; i < found; i++)
+            say("  %s %u %s %s %g Gbit/s %s\n", ports[i].device, ports[i].number,
+                ports[i].link_layer, ports[i].active ? "active" : "down", ports[i].gbit_per_s,
+                ports[i].interface);
+    } else if (strcmp(words[0], "rate") == 0) {
+        say("  %g\n", infiniband_parse_rate(text_of_string(input)));
+    } else { /* io_stat or blkio MAJOR MINOR */
+        struct cgroup_counters sum = {1, 2, 3, 4};
+        say("  %s\n",
+            (strcmp(words[0], "blkio") == 0 ? cgroup_add_blkio : cgroup_add_io_stat)(
+                text_of_string(input), (unsigned)atoi(words[1]), (unsigned)atoi(words[2]), &sum)
+                ? "listed"
+                : "not listed");
+        say("  %llu %llu %llu %llu\n", (unsigned long long)sum.read_bytes,
+            (unsigned long long)sum.write_bytes, (unsigned long long)sum.reads,
+            (unsigned long long)sum.writes);
+    }
+}
+
+static void all_of_an_imitated_machine(void **unused)
+{
     (void)unused;
-    folder_put(
-        "proc/net/dev",
-        "Inter-|   Receive                                                |  Transmit\n"
-        " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs "
-        "drop fifo colls carrier compressed\n"
-        "    lo: 15246 146 0 0 0 0 0 0 15246 146 0 0 0 0 0 0\n"
-        "  eth0:5000000000 4000 1 2 0 0 0 0 70 6 3 4 0 0 0 0\n"
-        " ib0.8002: 9 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n"
-        "  bad: 1 2 3\n");
-    assert_int_equal(look_open(&look, "net", &imitated), 0);
-    assert_int_equal(look.probe.metrics.count, 2 * 8);
-    assert_int_equal(value_of(&look, "eth0", "receive_bytes"), 5000000000);
-    assert_int_equal(value_of(&look, "eth0", "transmit_drop_count"), 4);
-    assert_int_equal(value_of(&look, "ib0.8002", "transmit_bytes"), 1);
-    /* eth0 is gone: unknown, not zero. */
-    folder_put("proc/net/dev", "x\ny\n ib0.8002: 10 8 7 6 5 4 3 2 1 11 12 13 14 15 16 17\n");
-    probe_sample(&look.probe, look.values);
-    assert_true(value_of(&look, "eth0", "receive_bytes") == PROBE_MISSING);
-    assert_int_equal(value_of(&look, "ib0.8002", "receive_bytes"), 10);
-    probe_close(&look.probe);
-    /* A bridge would double-count its interface. */
-    folder_put("sys/class/net/ib0/device/vendor", "0x15b3\n");
-    folder_put("proc/net/dev", "br0: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
-                               "ib0: 7 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n");
-    assert_int_equal(look_open(&look, "net", &imitated), 0);
-    assert_int_equal(look.probe.metrics.count, 8);
-    assert_int_equal(value_of(&look, "ib0", "receive_bytes"), 7);
+    session_marks[1][0] = "@NVML", session_marks[1][1] = MOCK_NVML;
+    session_run("probes.txt", run_command);
     probe_close(&look.probe);
 }
 
-static void processors(void **unused)
+static void all_of_its_disks(void **unused)
 {
-    struct look look;
-    const uint64_t tick_ms = (uint64_t)(1000 / sysconf(_SC_CLK_TCK));
-
-    (void)unused;
-    folder_put("proc/stat", "cpu  100 2 30 4000 50 6 7 8 0 0\ncpu0 60 1 10 2000 25 3 3 4 0 0\n"
-                            "cpu3 40 1 20 2000 25 3 4 4 0 0\nintr 1 2 3\nctxt 5\n");
-    assert_int_equal(look_open(&look, "cpu", &imitated), 0);
-    assert_int_equal(look.probe.metrics.count, 3 * 4);
-    assert_int_equal(value_of(&look, "all", "user_ms"), 102 * tick_ms);
-    assert_int_equal(value_of(&look, "3", "system_ms"), 27 * tick_ms);
-    assert_int_equal(value_of(&look, "0", "io_wait_ms"), 25 * tick_ms);
-    folder_put("proc/stat",
-               "cpu  1 2 3 4 5 6 7 8 0 0\ncpu1 1 1 1 1 1 1 1 1\ncpu3 1 2 3 4 5 6 7 8\n");
-    probe_sample(&look.probe, look.values);
-    assert_true(value_of(&look, "0", "user_ms") == PROBE_MISSING); /* offline */
-    assert_int_equal(value_of(&look, "3", "idle_ms"), 4 * tick_ms);
-    probe_close(&look.probe);
-}
-
-static void memory_and_pressure(void **unused)
-{
-    struct look look;
-
-    (void)unused;
-    folder_put("proc/meminfo", "MemTotal:       24684084 kB\nMemFree:          512 kB\n"
-                               "Cached:          1000 kB\nSwapCached:  7 kB\nDirty: 3 kB\n"
-                               "Writeback:  0 kB\nShmem:  44 kB\nHugePages_Total:       0\n");
-    assert_int_equal(look_open(&look, "memory", &imitated), 0);
-    assert_int_equal(value_of(&look, "", "cached_bytes"), 1000 * 1024);
-    assert_int_equal(value_of(&look, "", "dirty_bytes"), 3 * 1024);
-    assert_true(value_of(&look, "", "available_bytes") == PROBE_MISSING); /* before 3.14 */
-    probe_close(&look.probe);
-
-    assert_int_equal(look_open(&look, "pressure", &imitated), -ENOENT); /* a kernel without it */
-    probe_close(&look.probe);
-    folder_put("proc/pressure/io", "some avg10=59.14 avg60=54.89 avg300=38.67 total=281802792\n"
-                                   "full avg10=2.79 avg60=0.78 avg300=0.32 total=35444971\n");
-    folder_put("proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n"
-                                       "full avg10=0.00 avg60=0.00 avg300=0.00 total=5\n");
-    folder_put("proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=9\n");
-    assert_int_equal(look_open(&look, "pressure", &imitated), 0);
-    assert_int_equal(value_of(&look, "io", "some_us"), 281802792);
-    assert_int_equal(value_of(&look, "memory", "full_us"), 5);
-    assert_int_equal(value_of(&look, "cpu", "full_us"), 0);
-    probe_close(&look.probe);
-}
-
-/* Reads from the page cache are not reads from storage. */
-static void a_process_by_its_io(void **unused)
-{
-    struct look look;
-
-    (void)unused;
-    folder_put("proc/self/io", "rchar: 1000\nwchar: 2000\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
-                               "write_bytes: 8192\ncancelled_write_bytes: 0\n");
-    assert_int_equal(look_open(&look, "process", &imitated), 0);
-    assert_int_equal(value_of(&look, "", "read_bytes"), 4096);
-    assert_int_equal(value_of(&look, "", "write_bytes"), 8192);
-    probe_close(&look.probe);
-}
-
-/* Bytes sent by the server and bytes read by programs are separate columns. */
-static void a_server_by_its_mount(void **unused)
-{
-    const char *paths[] = {"/"};
-    const struct probe_site site = {.roots = &roots, .paths = paths, .path_count = 1};
-    struct plugin_choice choice = {0};
-    struct look look;
-
-    (void)unused;
-    folder_put("proc/self/mountinfo", "22 1 0:45 / / rw - nfs4 nas:/x rw\n");
-    folder_put("proc/self/mountstats", "device nas:/x mounted on / with fstype nfs4 statvers=1.1\n"
-                                       "\tbytes:\t1000 11 200 13 4096 15 16 17\n"
-                                       "\t        READ: 5 7 1 100 4200 10 512 530 2\n");
-    assert_int_equal(plugin_choose("probe", probe_registry, "nfs", &choice), 0);
-    assert_int_equal(probe_open(&look.probe, &choice, &site), 0);
-    plugin_release(&choice);
-    probe_sample(&look.probe, look.values);
-    assert_int_equal(value_of(&look, "/", "server_read_bytes"), 4096);
-    assert_int_equal(value_of(&look, "/", "application_read_bytes"), 1000);
-    assert_int_equal(value_of(&look, "/", "application_direct_bytes"), 200);
-    assert_int_equal(value_of(&look, "/", "server_written_bytes"), 15);
-    assert_int_equal(value_of(&look, "/", "read_count"), 5);
-    assert_int_equal(value_of(&look, "/", "read_retransmission_count"), 2);
-    assert_int_equal(value_of(&look, "/", "read_rtt_ms"), 512);
-    const uint32_t columns = look.probe.metrics.count;
-    probe_close(&look.probe);
-
-    /* Each mount once, however many paths are on it. */
-    const char *several[] = {"/", "/proc", "/", "/proc"};
-    const struct probe_site more = {.roots = &roots, .paths = several, .path_count = 4};
-    folder_put("proc/self/mountinfo", "22 1 0:45 / / rw - nfs4 nas:/x rw\n"
-                                      "23 22 0:46 / /proc rw - nfs nas:/y rw\n");
-    folder_put("proc/self/mountstats",
-               "device nas:/x mounted on / with fstype nfs4 statvers=1.1\n"
-               "\tbytes:\t1000 11 200 13 4096 15 16 17\n"
-               "device nas:/y mounted on /proc with fstype nfs statvers=1.1\n"
-               "\tbytes:\t1 2 3 4 5 6 7 8\n");
-    assert_int_equal(plugin_choose("probe", probe_registry, "nfs", &choice), 0);
-    assert_int_equal(probe_open(&look.probe, &choice, &more), 0);
-    plugin_release(&choice);
-    assert_int_equal(look.probe.metrics.count, 2 * columns);
-    probe_sample(&look.probe, look.values);
-    assert_int_equal(value_of(&look, "/", "server_read_bytes"), 4096);
-    assert_int_equal(value_of(&look, "/proc", "server_read_bytes"), 5);
-    probe_close(&look.probe);
-}
-
-/* A sector is 512 bytes, whatever the disk's own sector size. */
-static void a_disk_by_its_sectors(void **unused)
-{
-    const char *path = test_folder;
-    const struct probe_site site = {.roots = &roots, .paths = &path, .path_count = 1};
-    struct plugin_choice choice = {0};
+    static char device[32];
     struct stat status;
-    struct look look;
-    char name[256];
 
     (void)unused;
     assert_int_equal(stat(test_folder, &status), 0);
     if (major(status.st_dev) == 0)
         skip(); /* a file system without its own device */
-    folder_put("sys/devices/disk0/stat", " 11 2 1000 7 22 3 3000 9 1 15 16 0 0 0 0 0 0\n");
-    snprintf(name, sizeof name, "sys/dev/block/%u:%u", major(status.st_dev), minor(status.st_dev));
-    folder_put("sys/dev/block/other", "");
-    char *link = file_format_path("%s/%s", test_folder, name);
-    assert_int_equal(symlink("../../devices/disk0", link), 0);
-    free(link);
-    snprintf(name, sizeof name, "%u:%u\n", major(status.st_dev), minor(status.st_dev));
-    folder_put("sys/devices/disk0/dev", name);
-    assert_int_equal(plugin_choose("probe", probe_registry, "disk", &choice), 0);
-    assert_int_equal(probe_open(&look.probe, &choice, &site), 0);
-    plugin_release(&choice);
-    probe_sample(&look.probe, look.values);
-    assert_int_equal(value_of(&look, "disk0", "read_count"), 11);
-    assert_int_equal(value_of(&look, "disk0", "read_bytes"), 512000);
-    assert_int_equal(value_of(&look, "disk0", "read_ms"), 7);
-    assert_int_equal(value_of(&look, "disk0", "write_count"), 22);
-    assert_int_equal(value_of(&look, "disk0", "write_bytes"), 1536000);
-    assert_int_equal(value_of(&look, "disk0", "write_ms"), 9);
-    probe_close(&look.probe);
-}
-
-static void lustre_sums_its_servers(void **unused)
-{
-    struct look look;
-
-    (void)unused;
-    folder_put("proc/fs/lustre/llite/scratch-ffff88/stats",
-               "snapshot_time             1409777887.590578 secs.usecs\n"
-               "read_bytes                200 samples [bytes] 1 1048576 209715200\n"
-               "open                      7 samples [regs]\n");
-    folder_put("proc/fs/lustre/osc/scratch-OST0000-osc-ffff88/stats",
-               "snapshot_time 1409777887.59 secs.nsecs\n"
-               "req_waittime 10 samples [usec] 1 2 3 4\n"
-               "read_bytes 3 samples [bytes] 4096 1048576 1000 5\n"
-               "write_bytes 1 samples [bytes] 1 1 17 17\n");
-    folder_put(
-        "proc/fs/lustre/osc/scratch-OST0001-osc-ffff88/stats",
-        "snapshot_time 1409777887.59 secs.nsecs\nread_bytes 4 samples [bytes] 4096 1048576 24\n");
-    assert_int_equal(look_open(&look, "lustre", &imitated), 0);
-    assert_int_equal(value_of(&look, "", "application_read_bytes"), 209715200);
-    assert_int_equal(value_of(&look, "", "server_read_bytes"), 1024);
-    assert_int_equal(value_of(&look, "", "server_read_count"), 7);
-    assert_int_equal(value_of(&look, "", "server_write_bytes"), 17);
-    folder_put("proc/fs/lustre/osc/scratch-OST0001-osc-ffff88/stats", "");
-    probe_sample(&look.probe, look.values);
-    assert_true(value_of(&look, "", "server_read_bytes") == PROBE_MISSING);
-    assert_int_equal(value_of(&look, "", "application_read_bytes"), 209715200);
-    probe_close(&look.probe);
-}
-
-/* ---- control groups ---- */
-
-static void control_groups(void **unused)
-{
-    const char io_stat[] = "8:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0\n"
-                           "253:10 rbytes=7 wbytes=8 rios=1 wios=2\n";
-    const char blkio[] = "8:0 Read 4096\n8:0 Write 10\n8:0 Sync 1\n8:0 Total 4106\n"
-                         "8:16 Read 5\nTotal 4111\n";
-    struct cgroup_counters counters = {0};
-
-    (void)unused;
-    assert_true(cgroup_add_io_stat(text_of_string(io_stat), 8, 0, &counters));
-    assert_true(counters.read_bytes == 1459200 && counters.writes == 353);
-    assert_true(cgroup_add_io_stat(text_of_string(io_stat), 253, 10, &counters));
-    assert_int_equal(counters.read_bytes, 1459207);
-    assert_false(cgroup_add_io_stat(text_of_string(io_stat), 253, 1, &counters));
-    counters = (struct cgroup_counters){0};
-    assert_true(cgroup_add_blkio(text_of_string(blkio), 8, 0, &counters));
-    assert_true(counters.read_bytes == 4096 && counters.write_bytes == 10);
-    assert_false(cgroup_add_blkio(text_of_string(blkio), 8, 1, &counters));
-}
-
-/* ---- InfiniBand ---- */
-
-static void mellanox_adapter(void **unused)
-{
-    struct infiniband_port ports[5];
-    struct look look;
-
-    (void)unused;
-    folder_put("sys/class/infiniband/mlx5_0/ports/1/link_layer", "InfiniBand\n");
-    folder_put("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
-    folder_put("sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
-    folder_put("sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "2500000000\n");
-    folder_put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_data", "1000\n");
-    folder_put("sys/class/infiniband/mlx5_0/ports/1/counters/port_xmit_wait", "77\n");
-    folder_put("sys/class/infiniband/mlx5_0/ports/1/hw_counters/out_of_sequence", "3\n");
-    /* An old driver with 64-bit counters under another name only. */
-    folder_put("sys/class/infiniband/mlx4_0/ports/2/counters_ext/port_rcv_data_64", "5\n");
-    /* Software RDMA: no byte counters of its own. */
-    folder_put("sys/class/infiniband/rxe0/ports/1/hw_counters/sent_pkts", "9\n");
-    folder_put("sys/class/infiniband/rxe0/ports/1/gid_attrs/ndevs/0", "eth7\n");
-    folder_put("sys/class/net/eth7/statistics/rx_bytes", "12890000\n");
-    folder_put("sys/class/net/eth7/statistics/tx_bytes", "13\n");
-    /* Amazon's adapter: bytes are among the driver's own counters, not in 4-byte words. */
-    folder_put("sys/class/infiniband/efa_0/ports/1/hw_counters/rx_bytes", "4000000001\n");
-    folder_put("sys/class/infiniband/efa_0/ports/1/hw_counters/tx_bytes", "6\n");
-    /* RoCE: the port counts bytes that the network interface does not see. */
-    folder_put("sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet\n");
-    folder_put("sys/class/infiniband/mlx5_2/ports/1/counters/port_rcv_data", "25\n");
-    folder_put("sys/class/infiniband/mlx5_2/ports/1/counters/port_xmit_data", "26\n");
-    folder_put("sys/class/infiniband/mlx5_2/ports/1/gid_attrs/ndevs/0", "eth7\n");
-    folder_put("sys/class/infiniband/mlx5_2/ports/1/hw_counters/packet_seq_err", "2\n");
-    folder_put("sys/class/infiniband/mlx5_2/ports/1/hw_counters/np_cnp_sent", "17\n");
-    assert_int_equal(infiniband_list(&roots, ports, 5), 5);
-    for (int i = 0; i < 5; i++)
-        if (strcmp(ports[i].device, "mlx5_0") == 0)
-            assert_true(ports[i].active && ports[i].gbit_per_s == 100 && ports[i].number == 1);
-    assert_int_equal(infiniband_list(&roots, ports, 1), 1);
-
-    assert_int_equal(look_open(&look, "infiniband", &imitated), 0);
-    assert_int_equal(value_of(&look, "mlx5_0/1", "receive_bytes"), 10000000000);
-    assert_int_equal(value_of(&look, "mlx5_0/1", "transmit_bytes"), 4000);
-    assert_int_equal(value_of(&look, "mlx5_0/1", "transmit_wait_ticks"), 77);
-    assert_int_equal(value_of(&look, "mlx5_0/1", "out_of_sequence_count"), 3);
-    assert_int_equal(value_of(&look, "mlx4_0/2", "receive_bytes"), 20);
-    assert_int_equal(value_of(&look, "rxe0/1@eth7", "receive_bytes"), 12890000);
-    assert_int_equal(value_of(&look, "rxe0/1", "sent_packet_count"), 9);
-    assert_int_equal(value_of(&look, "efa_0/1", "receive_bytes"), 4000000001);
-    assert_int_equal(value_of(&look, "efa_0/1", "transmit_bytes"), 6);
-    assert_int_equal(value_of(&look, "mlx5_2/1", "receive_bytes"), 100);
-    assert_int_equal(value_of(&look, "mlx5_2/1", "transmit_bytes"), 104);
-    assert_int_equal(value_of(&look, "mlx5_2/1", "packet_sequence_error_count"), 2);
-    assert_int_equal(value_of(&look, "mlx5_2/1", "congestion_sent_count"), 17);
-    for (uint32_t i = 0; i < look.probe.metrics.count; i++)
-        assert_true(look.probe.metrics.metrics[i].saturates);
-    probe_close(&look.probe);
-}
-
-static void rates_of_links(void **unused)
-{
-    (void)unused;
-    assert_true(infiniband_parse_rate(text_of_string("100 Gb/sec (4X EDR)")) == 100);
-    assert_true(infiniband_parse_rate(text_of_string("2.5 Gb/sec (1X SDR)")) == 2.5);
-    assert_true(infiniband_parse_rate(text_of_string("fast")) == 0);
-    assert_true(infiniband_parse_rate(text_of_string("")) == 0);
-}
-
-/* ---- GPUs ---- */
-
-static void gpus_by_a_library(void **unused)
-{
-    struct look look;
-
-    (void)unused;
-    assert_int_equal(look_open(&look, "gpu:" MOCK_NVML, &imitated), 0);
-    assert_int_equal(look.probe.metrics.count, 2 * 12);
-    assert_true(look.probe.slow_interval_ns > 0);
-    assert_int_equal(value_of(&look, "0", "utilization_percent"), 87);
-    assert_int_equal(value_of(&look, "0", "power_milliwatts"), 312500);
-    assert_int_equal(value_of(&look, "0", "pcie_receive_kb_per_s"), 9100000);
-    assert_int_equal(value_of(&look, "0", "sm_clock_megahertz"), 1980);
-    assert_int_equal(value_of(&look, "0", "memory_clock_megahertz"), 3201);
-    assert_int_equal(value_of(&look, "0", "nvlink_transmit_bytes"), 5000 * 1024);
-    assert_int_equal(value_of(&look, "0", "nvlink_receive_bytes"), 7000 * 1024);
-    assert_true(value_of(&look, "1", "nvlink_receive_bytes") == PROBE_MISSING);
-    assert_int_equal(value_of(&look, "1", "utilization_percent"), 12);
-    assert_true(value_of(&look, "1", "power_milliwatts") == PROBE_MISSING);   /* not supported */
-    assert_true(value_of(&look, "0", "energy_millijoules") == PROBE_MISSING); /* no symbol */
-    assert_int_equal(value_of(&look, "1", "memory_used_bytes"), UINT64_C(12) << 30);
-    probe_close(&look.probe);
-    assert_int_equal(look_open(&look, "gpu:/nowhere.so", &imitated), -ENOENT);
-    assert_non_null(strstr(fail_reason(), "driver"));
+    snprintf(device, sizeof device, "%u:%u", major(status.st_dev), minor(status.st_dev));
+    session_marks[1][0] = "@DEVICE", session_marks[1][1] = device;
+    session_run("disks.txt", run_command);
     probe_close(&look.probe);
 }
 
@@ -554,17 +326,8 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(network_interfaces),
-        cmocka_unit_test(processors),
-        cmocka_unit_test(memory_and_pressure),
-        cmocka_unit_test(a_process_by_its_io),
-        cmocka_unit_test(a_server_by_its_mount),
-        cmocka_unit_test(a_disk_by_its_sectors),
-        cmocka_unit_test(lustre_sums_its_servers),
-        cmocka_unit_test(control_groups),
-        cmocka_unit_test(mellanox_adapter),
-        cmocka_unit_test(rates_of_links),
-        cmocka_unit_test(gpus_by_a_library),
+        cmocka_unit_test(all_of_an_imitated_machine),
+        cmocka_unit_test(all_of_its_disks),
         cmocka_unit_test(samples_come_in_time),
         cmocka_unit_test(a_stop_does_not_wait_for_the_next_sample),
         cmocka_unit_test(asked_for_probes_must_be_there),
