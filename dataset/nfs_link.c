@@ -274,6 +274,8 @@ static int climb(const struct nfs_place *wanted, int version, uint64_t deadline_
                        : nfs_link_wait(link, &call, deadline_ns);
             if (code >= 0)
                 code = S_ISDIR(status.nfs_mode) ? 0 : -ENOTDIR;
+            if (code && !first)
+                snprintf(text, bytes, "%s", fail_errno_text(code));
         }
         first = first ? first : code;
         char *slash = strrchr(known->place.folder, '/');

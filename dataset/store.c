@@ -217,10 +217,10 @@ int store_free_bytes(const char *path, uint64_t *bytes)
     if (code != -ENOENT)
         return code;
     char *folder = parent_of(path);
-    if (folder)
-        code = *folder                ? store_free_bytes(folder, bytes)
-               : store_is_local(path) ? ops->free_bytes(".", bytes)
-                                      : code;
+    code = !folder                ? -ENOMEM
+           : *folder              ? store_free_bytes(folder, bytes)
+           : store_is_local(path) ? ops->free_bytes(".", bytes)
+                                  : code;
     free(folder);
     return code;
 }

@@ -8,6 +8,7 @@
 
 #include "base/atomic.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -29,7 +30,10 @@ void __libc_free(void *memory);
 static inline bool allocation_is_refused(void)
 {
     counter_add(&allocations, 1);
-    return counter_get(&allocations) == allocation_refused;
+    if (counter_get(&allocations) != allocation_refused)
+        return false;
+    errno = ENOMEM;
+    return true;
 }
 
 void *malloc(size_t bytes)

@@ -53,6 +53,11 @@ UNIT_TESTS += tests/unit/test_nvme
 endif
 
 if HAVE_NFS
+UNIT_TESTS += tests/unit/test_store_nfs
+tests_unit_test_store_nfs_SOURCES = tests/unit/test_store_nfs.c tests/unit/nfs_stand_in.c tests/unit/nfs_stand_in.h \
+	tests/unit/manual_clock.c tests/unit/manual_clock.h tests/unit/session.h tests/unit/folder.h tests/unit/unit.h \
+	tests/unit/allocations.h
+
 UNIT_TESTS += tests/unit/test_nfs
 tests_unit_test_nfs_SOURCES = tests/unit/test_nfs.c tests/unit/nfs_stand_in.c tests/unit/nfs_stand_in.h tests/unit/unit.h \
 	tests/unit/allocations.h

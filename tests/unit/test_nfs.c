@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "dataset/nfs_link.h"
-#include "dataset/store.h"
 #include "readers/reader.h"
 
 #include <errno.h>
@@ -216,30 +215,6 @@ static void test_places(void **unused)
     }
 }
 
-/* A file is read on after its connection was lost, if it is still the same; else not even with the
- * next read. */
-static void test_store(void **unused)
-{
-    uint8_t bytes[BYTES];
-    struct store_file *file;
-
-    (void)unused;
-    nfs_stand_in = (struct nfs_stand_in){.mtime_s = 3};
-    assert_int_equal(store_open("nfs://there/set/1", STORE_READ, &file), 0);
-    assert_string_equal(nfs_stand_in.opened, "/1");
-    assert_true(file->status.kind == STORE_FILE && file->status.bytes == NFS_FILE_BYTES);
-    assert_int_equal(file->status.mtime_ns, INT64_C(3000000000));
-    for (uint32_t turn = 0; turn < 4; turn++) {
-        nfs_stand_in.cut = turn == 1 || turn == 2 ? nfs_stand_in.latest : NULL;
-        nfs_stand_in.mtime_s += turn == 2;
-        assert_int_equal(store_read_at(file, bytes, BYTES, turn * BYTES),
-                         turn < 2 ? BYTES : -ESTALE);
-        assert_int_equal(bytes[BYTES - 1], turn < 2 ? turn : 1);
-    }
-    assert_reason("nfs://there/set/1: the file changed while it was read");
-    assert_int_equal(store_close(file, false), 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,7 +224,6 @@ int main(void)
         cmocka_unit_test(test_broken_connection),
         cmocka_unit_test(test_open_without_memory),
         cmocka_unit_test(test_places),
-        cmocka_unit_test(test_store),
     };
 
     alarm(PATIENCE_S);
