@@ -3,10 +3,9 @@
 libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h cmd/jobfile.c cmd/jobfile.h \
 	cmd/ramp/search.c cmd/ramp/search.h \
+	cmd/size/model.c cmd/size/model.h \
 	cmd/study/evaluate.c cmd/study/evaluate.h \
-	cmd/size/answer.c cmd/size/answer.h cmd/size/curve.c cmd/size/curve.h cmd/size/inputs.c cmd/size/inputs.h \
-	cmd/size/rates.c cmd/size/rates.h cmd/size/simulation.c cmd/size/simulation.h \
-	cmd/sweep/figures.c cmd/sweep/figures.h cmd/sweep/plan.c cmd/sweep/plan.h
+	cmd/sweep/plan.c cmd/sweep/plan.h
 
 bin_PROGRAMS += iobench
 iobench_SOURCES = \
@@ -16,25 +15,22 @@ iobench_SOURCES = \
 	cmd/section.h cmd/start_at.c cmd/start_at.h cmd/synthetic.c cmd/synthetic.h \
 	cmd/checkpoint/checkpoint.c cmd/checkpoint/report.c cmd/checkpoint/report.h \
 	cmd/doctor/doctor.c \
-	cmd/help/completion.c cmd/help/help.c cmd/help/help.h cmd/help/list.c \
+	cmd/help/help.c cmd/help/help.h cmd/help/list.c \
 	cmd/infer/infer.c \
 	cmd/monitor/monitor.c \
 	cmd/net/beside.c cmd/net/beside.h cmd/net/net.c cmd/net/report.c cmd/net/report.h \
 	cmd/pack/inspect.c cmd/pack/pack.c cmd/pack/verify.c cmd/pack/verify.h \
-	cmd/ramp/ramp.c cmd/ramp/ramp.h cmd/ramp/report.c \
+	cmd/ramp/ramp.c cmd/ramp/ramp.h \
 	cmd/results/compare.c cmd/results/gather.c cmd/json_file.c cmd/json_file.h cmd/results/plot.c \
 	cmd/results/report.c cmd/results/show.c \
-	cmd/run/beside.c cmd/run/beside.h cmd/run/beside_report.c cmd/member.h cmd/run/rivals.c cmd/run/rivals.h \
+	cmd/run/beside.c cmd/run/beside.h cmd/member.h \
 	cmd/run/run.c \
-	cmd/shuffle/measure.c cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/report.c cmd/shuffle/shuffle.c \
+	cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/shuffle.c \
 	cmd/shuffle/shuffle.h \
-	cmd/size/cluster.c cmd/size/measure.c cmd/size/page.c \
-	cmd/size/page.h cmd/size/recording.c cmd/size/recording.h cmd/size/size.c cmd/size/size.h \
-	cmd/study/figures.c cmd/study/needs.c cmd/study/nodes.c cmd/study/page.c cmd/study/picture.c cmd/study/plan.c \
-	cmd/study/run.c cmd/study/study.c cmd/study/study.h \
-	cmd/sweep/folder.c \
-	cmd/sweep/report.c cmd/sweep/scaling.c cmd/sweep/sweep.c cmd/sweep/sweep.h \
-	cmd/train/plan.c cmd/train/report.c cmd/train/report.h cmd/train/train.c
+	cmd/size/size.c cmd/size/size.h \
+	cmd/study/study.c cmd/study/study.h \
+	cmd/sweep/sweep.c cmd/sweep/sweep.h \
+	cmd/train/plan.c cmd/train/report.h cmd/train/train.c
 iobench_LDADD = $(MODULE_HOST_LIBS)
 
 # Studies are data: cmd/study/embed.sh converts their files to one array.

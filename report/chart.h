@@ -2,7 +2,7 @@
  *
  * chart: what a machine did over time, in panels that share a time axis: storage reads, fabric
  * traffic, CPU, memory, GPU, with the phases of a job. chart_make() computes the curves;
- * chart_draw() draws them, chart_json() gives them to report/html.h.
+ * chart_draw() draws them, chart_json() gives them to cmd/results/report.c.
  * Any thread.
  */
 #ifndef IOBENCH_REPORT_CHART_H

@@ -3,12 +3,9 @@ libiobench_a_SOURCES += \
 	report/compare.c report/compare.h \
 	report/latency.c report/load.c report/load.h report/seal.c report/seal.h \
 	report/profile.c \
-	report/sizing.c report/sizing.h \
 	report/csv.c report/figures.c report/file.c report/json.c report/print.c report/text.c report/report.h \
 	report/mlperf.c report/mlperf.h \
-	report/svg.c report/svg.h report/chart.c report/chart_draw.c report/chart.h \
-	report/html.c report/html.h report/pictures.c report/pictures.h \
-	report/documents.c report/documents.h \
+	report/svg.c report/svg.h report/chart.c report/chart.h \
 	report/ranks.c report/timeline.c report/timeline_csv.c report/timeline_json.c \
 	report/summary.c report/summary.h \
 	report/words.c report/words.h

@@ -21,8 +21,4 @@ void help_program(FILE *stream); /* commands and most used options */
 void help_command(FILE *stream, const struct command *command);
 void help_everything(FILE *stream); /* every command and plug-in, with all options */
 
-/* Return whether it is a flag that --no-NAME turns off. */
-bool help_is_on(const struct option_spec *row);
-const char *help_metavar(const struct option_spec *row);
-
 #endif

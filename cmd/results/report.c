@@ -1,28 +1,662 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench report: results as one HTML page.
+ * iobench report: results as one HTML page, complete in itself: report/page/ (template, style,
+ * program) and the dygraphs library, embedded when iobench is built, one island of JSON, and
+ * pictures. Results are untrusted: text from outside is escaped, or is data that
+ * report/page/page.js shows as text.
  */
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "base/memory.h"
 #include "base/stats.h"
 #include "base/text_stream.h"
 #include "cmd/commands.h"
 #include "cmd/shuffle/plot.h"
 #include "report/chart.h"
 #include "report/compare.h"
-#include "report/documents.h"
-#include "report/html.h"
 #include "report/load.h"
-#include "report/pictures.h"
 #include "report/report.h"
 #include "report/svg.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+
+/* Sections of the page that the caller fills with pictures. */
+enum html_section {
+    HTML_TIME,
+    HTML_SCALING,
+    HTML_LATENCY,
+    HTML_SHUFFLE,
+    HTML_OTHERS,
+    HTML_SECTIONS
+};
+
+/* A job of a result file (docs/json.md). */
+struct picture_result {
+    const char *name;
+    const json_t *job;
+};
+
+enum { PICTURES_WIDTH = 800, PICTURES_HEIGHT = 240 };
+
+struct document_kind {
+    const char *schema;
+    const char *title;  /* of the picture */
+    const char *picked; /* members that the page shows, separated by blanks */
+    /* Begin a picture. Returns false, having begun nothing, if there is nothing to draw. */
+    bool (*draw)(struct svg *svg, const json_t *document);
+};
+
+/* ---- HTML ---- */
+
+/* Generated from report/page/ and the library: report/local.mk. */
+extern const unsigned char html_template[], html_style[], html_program[], html_library[],
+    html_library_style[];
+
+enum { NONCE_BYTES = 16, DIGITS = 9 };
+
+/* Write untrusted text, escaped. */
+static void html_text(FILE *page, const char *text)
+{
+    for (text = escape_shown(text); *text; text++) {
+        if (strchr("<>&\"'", *text))
+            fprintf(page, "&#%d;", *text);
+        else
+            fputc(*text, page);
+    }
+}
+
+/* Write a figure. words: text alternative of the picture. svg: NULL shows the words alone; embedded
+ * as an image it is inert whatever it contains, and its ids do not clash. chart: index in the data
+ * island, drawn by page.js instead of the picture; -1: none. */
+static void html_figure(FILE *page, const char *title, const char *words, const char *svg,
+                        size_t bytes, int chart)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    fputs("<figure", page);
+    if (chart >= 0)
+        fprintf(page, " data-chart=\"%d\"", chart);
+    fputs("><h3>", page);
+    html_text(page, title);
+    fputs("</h3>", page);
+    if (svg) {
+        fputs("<img alt=\"", page);
+        html_text(page, words);
+        fputs("\" src=\"data:image/svg+xml;base64,", page);
+        for (size_t i = 0; i < bytes; i += 3) { /* base64 */
+            uint32_t group = 0;
+            for (size_t k = 0; k < 3; k++)
+                group = group << 8 | (i + k < bytes ? (unsigned char)svg[i + k] : 0U);
+            for (size_t k = 0; k < 4; k++)
+                fputc(i + k <= bytes ? digits[group >> (18 - 6 * k) & 63] : '=', page);
+        }
+        fputs("\">", page);
+    }
+    fputs("<figcaption>", page);
+    html_text(page, words);
+    fputs("</figcaption></figure>\n", page);
+}
+
+/* Escape data inside a script element, where nothing may look like markup. */
+static int write_data(FILE *page, const json_t *data)
+{
+    char *text = json_to_text(data, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+
+    if (!text)
+        return -ENOMEM;
+    for (const char *at = text; *at; at++) {
+        if (strchr("<>&", *at))
+            fprintf(page, "\\u%04x", *at);
+        else
+            fputc(*at, page);
+    }
+    free(text);
+    return 0;
+}
+
+/* Write the page. words: the answer for readers without scripts, and sections: HTML, NULL
+ * where empty.
+ * Returns 0 or a negative errno with a reason. */
+static int html_write(FILE *page, const char *title, const char *words,
+                      const char *const sections[HTML_SECTIONS], const json_t *data)
+{
+    char nonce[2 * NONCE_BYTES + 1];
+    const struct {
+        const char *name, *text;
+        bool is_outside; /* external text, to be escaped */
+    } parts[] = {{"version", PACKAGE_VERSION, false},
+                 {"nonce", nonce, false},
+                 {"title", title, true},
+                 {"words", words, false},
+                 {"library-style", (const char *)html_library_style, false},
+                 {"style", (const char *)html_style, false},
+                 {"time", sections[HTML_TIME], false},
+                 {"scaling", sections[HTML_SCALING], false},
+                 {"latency", sections[HTML_LATENCY], false},
+                 {"shuffle", sections[HTML_SHUFFLE], false},
+                 {"others", sections[HTML_OTHERS], false},
+                 {"library", (const char *)html_library, false},
+                 {"program", (const char *)html_program, false},
+                 {"data", NULL, false}};
+    unsigned char bytes[NONCE_BYTES];
+    int code = 0;
+
+    /* With a nonce only this page's scripts and styles run, even if external text became markup. */
+    if (getrandom(bytes, sizeof bytes, 0) != sizeof bytes)
+        return fail(errno, "no random bytes: %s", fail_errno_text(errno));
+    for (int i = 0; i < NONCE_BYTES; i++)
+        snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+    for (const char *at = (const char *)html_template; *at && code == 0;) {
+        const size_t length = strcspn(at, "@");
+        fwrite(at, 1, length, page);
+        at += length;
+        if (strncmp(at, "@{", 2) != 0) { /* "@media" */
+            at += *at ? (fputc(*at, page), 1) : 0;
+            continue;
+        }
+        const size_t name = strcspn(at + 2, "}");
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+            if (strlen(parts[i].name) != name || strncmp(parts[i].name, at + 2, name) != 0)
+                continue;
+            if (strcmp(parts[i].name, "data") == 0)
+                code = write_data(page, data);
+            else if (parts[i].is_outside)
+                html_text(page, parts[i].text);
+            else if (parts[i].text)
+                fputs(parts[i].text, page);
+        }
+        at += 2 + name + 1;
+    }
+    return code;
+}
+
+/* ---- pictures of results ---- */
+
+enum { LATENCIES_MOST = 16 };
+
+static const char *text_in(const json_t *object, const char *path)
+{
+    const char *text = load_text(object, path);
+
+    return text ? text : "";
+}
+
+/* ---- scaling ---- */
+
+/* 0: the samples of the job are the same on any number of ranks (strong scaling); else of a rank.
+ */
+static const char per_rank[] = "settings.limit_samples_per_rank";
+
+/* The order that was used: --shuffle may be auto. */
+static const char *shuffle_of(const json_t *job)
+{
+    const char *used = load_text(job, "engine.shuffle");
+
+    return used ? used : text_in(job, "settings.shuffle");
+}
+
+static bool same_group(const json_t *a, const json_t *b)
+{
+    static const char *const paths[] = {"dataset.format", "settings.trainer"};
+    const double share = load_number(a, per_rank), other = load_number(b, per_rank);
+
+    if (share != other && !(isnan(share) && isnan(other)))
+        return false;
+
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (strcmp(text_in(a, paths[i]), text_in(b, paths[i])) != 0)
+            return false;
+    return strcmp(shuffle_of(a), shuffle_of(b)) == 0;
+}
+
+static double ranks_of(const json_t *job)
+{
+    return load_number(job, "engine.ranks");
+}
+
+static bool is_charted(const json_t *job)
+{
+    return ranks_of(job) >= 1 && load_number(job, "summary.samples_per_s") > 0;
+}
+
+/* Find the fewest ranks among the results like this one, and their mean throughput. Returns whether
+ * other ranks exist at all. */
+static bool find_base(const struct picture_result *results, size_t count, const json_t *job,
+                      double *ranks, double *samples_per_s)
+{
+    double fewest = INFINITY, most = 0, sum = 0;
+    size_t same = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!is_charted(results[i].job) || !same_group(results[i].job, job))
+            continue;
+        fewest = fmin(fewest, ranks_of(results[i].job));
+        most = fmax(most, ranks_of(results[i].job));
+    }
+    for (size_t i = 0; i < count; i++)
+        if (is_charted(results[i].job) && same_group(results[i].job, job) &&
+            !(ranks_of(results[i].job) > fewest)) {
+            sum += load_number(results[i].job, "summary.samples_per_s");
+            same++;
+        }
+    *ranks = fewest;
+    *samples_per_s = same ? sum / (double)same : NAN;
+    return most > fewest;
+}
+
+static json_t *scaling_row(const struct picture_result *result, double base_ranks, double base)
+{
+    const double ranks = ranks_of(result->job);
+    const double samples = load_number(result->job, "summary.samples_per_s");
+    const bool is_weak = load_number(result->job, per_rank) > 0;
+    char group[256];
+    json_t *row = json_object();
+
+    snprintf(group, sizeof group, "%s: %s, shuffle %s, trainer %s", is_weak ? "weak" : "strong",
+             text_in(result->job, "dataset.format"), shuffle_of(result->job),
+             text_in(result->job, "settings.trainer"));
+    json_put_text(row, "name", result->name);
+    json_put_text(row, "group", group);
+    json_put_text(row, "kind", is_weak ? "weak" : "strong");
+    json_put_number(row, "ranks", ranks);
+    json_put_number(row, "nodes", load_number(result->job, "engine.nodes"));
+    json_put_number(row, "samples_per_s", samples);
+    json_put_number(row, "speed_up", samples / base);
+    json_put_number(row, "efficiency_percent", 100 * (samples / base / (ranks / base_ranks)));
+    json_put_text(row, "limit", text_in(result->job, "summary.limit"));
+    return row;
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    const double one = load_number(x, "ranks"), other = load_number(y, "ranks");
+    const int group = strcmp(text_in(x, "group"), text_in(y, "group"));
+
+    return group ? group : (one > other) - (one < other);
+}
+
+/* Throughput of each result that has a counterpart with other ranks (same format, shuffle, trainer
+ * and samples per rank), against the fewest: objects with "name", "group", "kind", "ranks",
+ * "nodes", "samples_per_s", "speed_up", "efficiency_percent" and "limit", by group and ranks.
+ * Returns NULL out of memory. */
+static json_t *pictures_scaling_rows(const struct picture_result *results, size_t count)
+{
+    json_t **rows = memory_array(count + 1, sizeof *rows), *array = json_array();
+    size_t used = 0;
+    double ranks, base;
+
+    for (size_t i = 0; rows && i < count; i++)
+        if (is_charted(results[i].job) && find_base(results, count, results[i].job, &ranks, &base))
+            rows[used++] = scaling_row(&results[i], ranks, base);
+    if (rows)
+        qsort(rows, used, sizeof *rows, compare_rows);
+    for (size_t i = 0; i < used; i++)
+        json_array_append_new(array, rows[i]);
+    if (!rows) {
+        json_decref(array);
+        array = NULL;
+    }
+    free(rows);
+    return array;
+}
+
+/* Begin a picture of them. */
+static void pictures_scaling(struct svg *svg, const json_t *rows)
+{
+    static const struct {
+        const char *title, *key, *unit;
+        enum svg_scale scale;
+        double from;
+    } panels[] = {{"Speed-up", "speed_up", "", SVG_LOG2, 1},
+                  {"Efficiency", "efficiency_percent", "%", SVG_LINEAR, 0}};
+    const double fewest = load_number(json_array_get(rows, 0), "ranks");
+
+    svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 2);
+    for (size_t i = 0; i < sizeof panels / sizeof *panels; i++) {
+        struct svg_panel *panel = svg_panel(svg, panels[i].title);
+        struct svg_curve *curve = NULL;
+        const char *group = NULL;
+        double most = fewest;
+        size_t index, number = 0;
+        json_t *row;
+        svg_x(panel, "ranks", SVG_LOG2, NAN, NAN);
+        svg_y(panel, panels[i].unit, panels[i].scale, panels[i].from, NAN);
+        json_array_foreach(rows, index, row)
+        {
+            if (!group || strcmp(group, text_in(row, "group")) != 0) {
+                group = text_in(row, "group");
+                curve = svg_curve(panel, group, svg_color(number++), 1.5, SVG_POINTS);
+            }
+            svg_point(curve, load_number(row, "ranks"), load_number(row, panels[i].key));
+            most = fmax(most, load_number(row, "ranks"));
+        }
+        if (panels[i].scale == SVG_LOG2) {
+            curve = svg_curve(panel, "ideal", "#999999", 1, SVG_DASHED);
+            svg_point(curve, fewest, 1);
+            svg_point(curve, most, most / fewest);
+        }
+    }
+}
+
+/* ---- latency ---- */
+
+/* The curves of a result: of all reads, or if it has later epochs or evaluations one for each. */
+enum { LATENCY_LATER = 2, LATENCY_EVALUATION, LATENCY_KINDS };
+static const struct {
+    const char *path, *name;
+} latency_kinds[LATENCY_KINDS] = {{"summary.read_latency", ""},
+                                  {"summary.read_latency.first_epoch", ", first epoch"},
+                                  {"summary.read_latency.later_epochs", ", later epochs"},
+                                  {"summary.read_latency.evaluation", ", evaluation"}};
+
+/* Return the latencies of this kind; NULL: no curve. */
+static const json_t *latency_of(const struct picture_result *result, int kind)
+{
+    const json_t *latency = load_member(result->job, latency_kinds[kind].path),
+                 *later = load_member(result->job, latency_kinds[LATENCY_LATER].path),
+                 *evaluation = load_member(result->job, latency_kinds[LATENCY_EVALUATION].path);
+    const bool by_epoch = load_number(later, "p50_s") > 0 || load_number(evaluation, "p50_s") > 0;
+
+    return by_epoch == (kind > 0) && load_number(latency, "p50_s") > 0 ? latency : NULL;
+}
+
+/* Begin a picture. Returns false, having begun nothing, if no result has latencies. */
+static bool pictures_latency(struct svg *svg, const struct picture_result *results, size_t count)
+{
+    static const char *const ticks[] = {"0%", "90%", "99%", "99.9%", "99.99%", "99.999%"};
+    struct svg_panel *panel = NULL;
+    size_t used = 0;
+
+    for (size_t i = 0; i < count && used < LATENCIES_MOST; i++) {
+        bool is_drawn = false;
+        for (int kind = 0; kind < LATENCY_KINDS; kind++) {
+            const json_t *latency = latency_of(&results[i], kind);
+            char name[512];
+            if (!latency)
+                continue;
+            if (!panel) {
+                svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 1);
+                panel = svg_panel(svg, "");
+                svg_x(panel, "share of the reads that took at most this", SVG_LOG, 1, NAN);
+                svg_y(panel, "ms", SVG_LOG, NAN, NAN);
+                svg_tick(panel, 2, "50%");
+                for (size_t k = 0; k < sizeof ticks / sizeof *ticks; k++)
+                    svg_tick(panel, pow(10, (double)k), ticks[k]);
+            }
+            snprintf(name, sizeof name, "%s%s", results[i].name, latency_kinds[kind].name);
+            struct svg_curve *curve =
+                svg_curve(panel, name, svg_color(used), 1.5,
+                          SVG_POINTS | (kind == LATENCY_EVALUATION ? SVG_DOTTED
+                                        : kind == LATENCY_LATER    ? SVG_DASHED
+                                                                   : 0));
+            static const struct {
+                const char *key;
+                double share;
+            } points[] = {{"p50_s", 0.5}, {"p90_s", 0.9}, {"p99_s", 0.99}, {"p99_9_s", 0.999}};
+            const json_t *quantiles = json_object_get(latency, "quantiles");
+            size_t drawn = 0;
+            for (size_t k = 0; k < json_array_size(quantiles); k++) {
+                const json_t *pair = json_array_get(quantiles, k);
+                const double share = json_number_value(json_array_get(pair, 0));
+                const double value_s = json_number_value(json_array_get(pair, 1));
+                if (share >= 0 && share < 1 && value_s > 0 && isfinite(value_s)) {
+                    svg_point(curve, 1 / (1 - share), value_s * 1e3);
+                    drawn++;
+                }
+            }
+            for (size_t k = 0; drawn == 0 && k < sizeof points / sizeof points[0]; k++) {
+                const double value_s = load_number(latency, points[k].key);
+                if (value_s > 0 && isfinite(value_s))
+                    svg_point(curve, 1 / (1 - points[k].share), value_s * 1e3);
+            }
+            is_drawn = true;
+        }
+        used += is_drawn;
+    }
+    return used > 0;
+}
+
+/* ---- documents that are no runs, known by their "schema" (docs/json.md) ---- */
+
+/* ---- an inference: throughput and latency over batch size, for each precision ---- */
+
+enum { PRECISIONS_DRAWN = 6 };
+
+static bool is_inferred(const json_t *row)
+{
+    return load_text(row, "precision") && load_number(row, "batch_size") >= 1 &&
+           load_number(row, "samples_per_s") > 0 && load_number(row, "network_samples_per_s") > 0 &&
+           load_number(row, "latency.p50_ms") > 0 && load_number(row, "latency.p99_ms") > 0;
+}
+
+static bool draw_inference(struct svg *svg, const json_t *document)
+{
+    /* Two figures of each precision: solid and dashed. */
+    static const struct {
+        const char *title, *unit, *names[2], *keys[2];
+    } panels[] = {
+        {"Throughput",
+         "images/s",
+         {"pipeline", "network alone"},
+         {"samples_per_s", "network_samples_per_s"}},
+        {"Latency of a batch", "ms", {"median", "99%"}, {"latency.p50_ms", "latency.p99_ms"}}};
+    const json_t *rows = json_object_get(document, "batch_sizes");
+    const char *names[PRECISIONS_DRAWN];
+    size_t index, count = 0;
+    json_t *row;
+
+    json_array_foreach(rows, index, row)
+    {
+        size_t i = 0;
+        while (is_inferred(row) && i < count && strcmp(names[i], load_text(row, "precision")) != 0)
+            i++;
+        if (is_inferred(row) && i == count && count < PRECISIONS_DRAWN)
+            names[count++] = load_text(row, "precision");
+    }
+    if (count == 0)
+        return false;
+    svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 2);
+    for (size_t i = 0; i < 2; i++) {
+        struct svg_panel *panel = svg_panel(svg, panels[i].title);
+        svg_x(panel, "batch size", SVG_LOG2, NAN, NAN);
+        svg_y(panel, panels[i].unit, SVG_LINEAR, 0, NAN);
+        for (size_t k = 0; k < 2 * count; k++) {
+            char name[160];
+            snprintf(name, sizeof name, "%.80s, %s", names[k / 2], panels[i].names[k % 2]);
+            struct svg_curve *curve = svg_curve(panel, name, svg_color(k / 2), 1.5,
+                                                SVG_POINTS | (k % 2 ? SVG_DASHED : 0));
+            json_array_foreach(rows, index, row)
+            {
+                if (is_inferred(row) && strcmp(load_text(row, "precision"), names[k / 2]) == 0)
+                    svg_point(curve, load_number(row, "batch_size"),
+                              load_number(row, panels[i].keys[k % 2]));
+            }
+        }
+    }
+    return true;
+}
+
+/* ---- checkpoints: the rate of each ---- */
+
+static bool draw_checkpoints(struct svg *svg, const json_t *document)
+{
+    static const char *const kinds[][2] = {{"writes", "write"}, {"reads", "read"}};
+    struct svg_panel *panel;
+    bool is_rated = false;
+
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *rows = json_object_get(document, kinds[i][0]);
+        is_rated |= load_number(json_array_get(rows, 0), "bytes_per_s") > 0;
+    }
+    if (!is_rated)
+        return false;
+    svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 1);
+    panel = svg_panel(svg, "");
+    svg_x(panel, "checkpoint", SVG_LINEAR, NAN, NAN);
+    svg_y(panel, "MB/s", SVG_LINEAR, 0, NAN);
+    for (size_t i = 0; i < 2; i++) {
+        const json_t *rows = json_object_get(document, kinds[i][0]), *row;
+        struct svg_curve *bars = NULL;
+        size_t index;
+        json_array_foreach(rows, index, row)
+        {
+            const double number = load_number(row, "number"),
+                         rate = load_number(row, "bytes_per_s");
+            if (!(number >= 1 && rate > 0))
+                continue;
+            bars = bars ? bars : svg_curve(panel, kinds[i][1], svg_color(i), 1, SVG_BARS);
+            svg_point(bars, number, rate / 1e6);
+        }
+    }
+    return true;
+}
+
+/* ---- a fabric: latency and bandwidth over message size, all pairs as a heat map, collectives ----
+ */
+
+enum { RANKS_DRAWN = 256, COLLECTIVES_DRAWN = 8 };
+
+static struct svg_panel *begin_panel(struct svg *svg, const char *title, const char *unit)
+{
+    struct svg_panel *panel = svg_panel(svg, title);
+
+    svg_x(panel, "message", SVG_BYTES, NAN, NAN);
+    svg_y(panel, unit, SVG_LOG, NAN, NAN);
+    return panel;
+}
+
+/* Draw all pairs as a heat map, if they are a square that is not too large. values: the map's. */
+static void draw_pairs(struct svg *svg, const json_t *rows, double *values)
+{
+    const size_t ranks = json_array_size(rows);
+    struct svg_panel *panel = svg_panel(svg, "All pairs, MB/s");
+    double most = 0;
+    char text[64];
+
+    for (size_t i = 0; i < ranks * ranks; i++) {
+        const json_t *value = json_array_get(json_array_get(rows, i / ranks), i % ranks);
+        values[i] = json_number_value(value) > 0 ? json_number_value(value) / 1e6 : NAN;
+        most = fmax(most, values[i]);
+    }
+    svg_map(panel, values, ranks, ranks, NAN);
+    svg_x(panel, "to rank", SVG_LINEAR, NAN, NAN);
+    svg_y(panel, "from rank", SVG_LINEAR, NAN, NAN);
+    snprintf(text, sizeof text, "dark: %.0f", most);
+    svg_curve(panel, text, "#08519c", 1, SVG_BARS);
+}
+
+static bool draw_fabric(struct svg *svg, const json_t *document)
+{
+    static double values[RANKS_DRAWN * RANKS_DRAWN];
+    const json_t *sizes = load_member(document, "messages.sizes"),
+                 *pairs = load_member(document, "pairs.bytes_per_s");
+    const size_t ranks = json_array_size(pairs);
+    bool is_square = ranks >= 2 && ranks <= RANKS_DRAWN;
+
+    for (size_t i = 0; i < ranks; i++)
+        is_square = is_square && json_array_size(json_array_get(pairs, i)) == ranks;
+    svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 2);
+    if (json_array_size(sizes)) {
+        static const struct {
+            const char *key, *name, *unit;
+            double scale; /* to the axis' unit */
+        } curves[] = {{"latency", "latency", "s", 1e6},
+                      {"forth", "forth", "bytes_per_s", 1e-6},
+                      {"back", "back", "bytes_per_s", 1e-6},
+                      {"both", "both at once", "bytes_per_s", 1e-6}};
+        static const char *const ends[] = {"", "_low", "_high"};
+        struct svg_panel *latency = begin_panel(svg, "Latency of a message", "us"),
+                         *bandwidth = begin_panel(svg, "Bandwidth of messages", "MB/s");
+        size_t index;
+        json_t *row;
+        for (size_t i = 0; i < sizeof curves / sizeof *curves; i++) {
+            struct svg_curve *curve =
+                svg_curve(i ? bandwidth : latency, curves[i].name, svg_color(i), 1, SVG_POINTS);
+            json_array_foreach(sizes, index, row)
+            {
+                double figure[3];
+                for (size_t k = 0; k < 3; k++) {
+                    char key[64];
+                    snprintf(key, sizeof key, "%s%s_%s", curves[i].key, ends[k], curves[i].unit);
+                    figure[k] = load_number(row, key) * curves[i].scale;
+                }
+                if (load_number(row, "bytes") > 0)
+                    svg_interval(curve, load_number(row, "bytes"), figure[0], figure[1], figure[2]);
+            }
+        }
+    }
+    const json_t *rows = json_object_get(document, "collectives");
+    const char *names[COLLECTIVES_DRAWN];
+    struct svg_curve *curves[COLLECTIVES_DRAWN];
+    struct svg_panel *panel = NULL;
+    size_t index, count = 0;
+    json_t *row;
+    json_array_foreach(rows, index, row)
+    {
+        size_t i = 0;
+        if (!load_text(row, "name") || !(load_number(row, "bytes") > 0) ||
+            !(load_number(row, "bus_bytes_per_s") > 0))
+            continue;
+        while (i < count && strcmp(names[i], load_text(row, "name")) != 0)
+            i++;
+        if (i == COLLECTIVES_DRAWN)
+            continue;
+        if (i == count) {
+            panel = panel ? panel : begin_panel(svg, "Bus bandwidth of collectives", "MB/s");
+            names[count] = load_text(row, "name");
+            curves[count++] = svg_curve(panel, names[i], svg_color(i), 1, SVG_POINTS);
+        }
+        svg_point(curves[i], load_number(row, "bytes"), load_number(row, "bus_bytes_per_s") / 1e6);
+    }
+    if (is_square)
+        draw_pairs(svg, pairs, values);
+    if (svg->first)
+        return true;
+    svg_release(svg);
+    return false;
+}
+
+/* ---- */
+
+/* Return the kind of a document, or NULL. */
+static const struct document_kind *documents_kind(const json_t *document)
+{
+    static const struct document_kind kinds[] = {
+        {"iobench-infer", "Inference over batch size",
+         "schema started command place degraded degraded_reason notices network backend side "
+         "classes parameters gmacs data dataset checkpoint batch_sizes",
+         draw_inference},
+        {"iobench-checkpoint", "Rate of each checkpoint",
+         "schema started command place valid invalid_reason degraded degraded_reason notices "
+         "model settings write read training writes reads",
+         draw_checkpoints},
+        {"iobench-net", "Messages, pairs and collectives",
+         "schema started command place transport nodes ranks settings verified_bytes degraded "
+         "degraded_reason messages pairs collectives beside",
+         draw_fabric},
+    };
+    const char *schema = load_text(document, "schema");
+
+    for (size_t i = 0; schema && i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(schema, kinds[i].schema) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+/* ---- options ---- */
 
 /* Values in all charts together, to bound the size of the page. */
 enum { VALUES_MOST = 30000, BINS_LEAST = 80, BINS_MOST = 600, CHARTS_MOST = 16, WORDED = 64 };
@@ -124,7 +758,7 @@ static int add_other(struct report_data *data, const char *path, json_t *documen
     return code;
 }
 
-/* Add a file: a result, a document of a kind of report/documents.h, or the rows of iobench shuffle
+/* Add a file: a result, a document of another kind, or the rows of iobench shuffle
  * --json. Returns 0 or a negative errno with a reason. */
 static int data_load(struct report_data *data, const char *path)
 {

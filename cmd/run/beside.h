@@ -14,8 +14,6 @@
 /* Run jobs[0] (with --beside) and jobs[1] (its options applied). Returns enum command_exit. */
 int beside_carry_out(const struct invocation *invocation, struct job *jobs, member_work *work);
 
-/* ---- the report ---- */
-
 /* Order of the documents: first job alone, second alone, first beside, second beside. */
 enum { BESIDE_JOBS = 2, BESIDE_MEMBERS = 4 };
 

@@ -6,22 +6,490 @@
 #include "cmd/shuffle/shuffle.h"
 
 #include "base/bytes.h"
+#include "base/escape.h"
+#include "base/json.h"
 #include "base/memory.h"
+#include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
+#include "cmd/json_file.h"
 #include "cmd/layers.h"
+#include "decode/decoder.h"
 #include "formats/format.h"
-#include "pipeline/settings/job_options.h"
+#include "pipeline/jobs/run.h"
 #include "pipeline/loader/loader.h"
+#include "pipeline/result/result.h"
+#include "pipeline/settings/job_options.h"
+#include "ranks/ranks.h"
+#include "report/report.h"
+#include "report/words.h"
 #include "shuffle/outline.h"
 #include "shuffle/preset.h"
+#include "trainer/trainer.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum shuffle_labels { SHUFFLE_LABELS_AUTO, SHUFFLE_LABELS_SORTED, SHUFFLE_LABELS_READ };
+
+/* ---- tables, a letter chart, JSON and CSV ---- */
+
+enum { CHART_WIDTH = 64, CHART_HEIGHT = 14, NAME_WIDTH = 12, TITLE_WIDTH = 20 };
+
+/* Distinct labels per batch relative to a random draw, at most 1; NAN without a full batch. */
+static double shuffle_randomness(const struct shuffle_row *row)
+{
+    const double share = row->quality.labels_per_batch / row->quality.labels_at_random;
+
+    return share > 1 ? 1 : share;
+}
+
+/* Names partition and ranks if there are several. */
+static const char *shuffle_title(const struct survey *survey, const struct shuffle_row *row,
+                                 char *text, size_t text_bytes)
+{
+    const struct shuffle_row *first = survey->rows, *last = first + survey->row_count - 1;
+
+    if (first->partition == last->partition && first->ranks == last->ranks)
+        snprintf(text, text_bytes, "%s", row->order);
+    else
+        snprintf(text, text_bytes, "%s, %s, %u rank%s", row->order,
+                 plan_partition_names[row->partition], row->ranks, row->ranks == 1 ? "" : "s");
+    return text;
+}
+
+/* ---- the table of qualities ---- */
+
+void shuffle_print_set(const struct survey *survey)
+{
+    const struct catalog *catalog = survey->catalog;
+    char records[WORDS_BYTES], shards[WORDS_BYTES], bytes[32];
+
+    words_printf(stdout, "", 0, "%s records in %s shards, %s; %u classes, %s; batches of %llu",
+                 words_count(catalog->record_count, records),
+                 words_count(catalog->shard_count, shards),
+                 bytes_text(catalog->record_bytes_total, bytes, sizeof bytes), survey->classes,
+                 survey->labels.of ? "labels read" : "assumed sorted",
+                 (unsigned long long)survey->settings->batch_size);
+}
+
+void shuffle_print_heading(const struct shuffle_row *row)
+{
+    printf("\npartition %s, %u rank%s\n", plan_partition_names[row->partition], row->ranks,
+           row->ranks == 1 ? "" : "s");
+    printf("%-*s%6s%7s%7s%5s%8s%10s%9s%5s%11s\n", NAME_WIDTH, "", "labels", "shards", "same",
+           "kept", "missing", "again", "KiB/read", "amp.", "buffer");
+}
+
+static const char *number(char *text, double value, const char *format)
+{
+    if (isnan(value))
+        return "-";
+    snprintf(text, 24, format, value);
+    return text;
+}
+
+void shuffle_print_row(const struct shuffle_row *row)
+{
+    const struct quality *q = &row->quality;
+    char text[6][24], buffer[32], missing[WORDS_BYTES], again[WORDS_BYTES];
+    char refused[FAIL_REASON_BYTES + 16];
+
+    if (row->refused[0]) {
+        snprintf(refused, sizeof refused, "refused: %s", row->refused);
+        words_print(stdout, row->order, NAME_WIDTH, refused);
+        return;
+    }
+    words_name(stdout, row->order, NAME_WIDTH);
+    printf("%6s%7s%7s%5s%8s%10s%9s%5s%11s\n", number(text[0], q->labels_per_batch, "%.1f"),
+           number(text[1], q->shards_per_batch, "%.1f"), number(text[2], q->same_label, "%.4f"),
+           number(text[3], q->retention, "%.2f"), words_count(q->missing, missing),
+           words_count(q->repeated, again), number(text[4], q->bytes_per_read / 1024, "%.1f"),
+           number(text[5], q->amplification, "%.2f"),
+           bytes_text(q->buffer_bytes, buffer, sizeof buffer));
+}
+
+void shuffle_print_legend(const struct survey *survey)
+{
+    const struct shuffle_row *row = survey->rows, *end = row + survey->row_count;
+    char window[WORDS_WINDOW_BYTES], text[640];
+
+    while (row < end && row->refused[0])
+        row++;
+    if (row == end)
+        return;
+    snprintf(text, sizeof text,
+             "Random draw: %.1f labels and %.1f shards per batch, next label the same with "
+             "probability %.4f.\nkept: share of a rank's samples that it also had in the previous "
+             "epoch; missing, again: records never drawn and drawn twice in an epoch over all "
+             "ranks; amp.: bytes of pages read over bytes used; buffer: peak memory of one rank's "
+             "order. Reads: %s.",
+             row->quality.labels_at_random, row->quality.shards_at_random,
+             row->quality.same_label_at_random,
+             words_window(row->reads.window, row->reads.read_bytes, window));
+    putchar('\n');
+    words_print(stdout, "", 0, text);
+}
+
+/* ---- throughput ---- */
+
+/* One letter_of per row; a capital marks the Pareto front. */
+static char letter_of(const struct survey *survey, const struct shuffle_row *row)
+{
+    const char plain = (char)('a' + (row - survey->rows) % 26);
+
+    return row->speed.on_front ? (char)toupper(plain) : plain;
+}
+
+static void print_speed(const struct survey *survey, const struct shuffle_row *row)
+{
+    const struct shuffle_speed *speed = &row->speed;
+    char title[160], name[164], samples[WORDS_BYTES], random[24];
+
+    if (row->refused[0])
+        return;
+    snprintf(name, sizeof name, "%c %s", letter_of(survey, row),
+             shuffle_title(survey, row, title, sizeof title));
+    if (speed->refused[0]) {
+        words_printf(stdout, name, TITLE_WIDTH, "not read: %s", speed->refused);
+        return;
+    }
+    words_name(stdout, name, TITLE_WIDTH);
+    printf("%7s%10.1f%10.1f%10.1f%11s", number(random, shuffle_randomness(row), "%.3f"),
+           speed->bytes.median / (1 << 20), speed->bytes.minimum / (1 << 20),
+           speed->bytes.maximum / (1 << 20), words_rate(speed->samples.median, samples));
+    printf("  %u of %u\n", speed->cold_runs, speed->runs);
+    if (speed->cold_runs == speed->runs)
+        return;
+    words_printf(stdout, "", TITLE_WIDTH, "unverified: %s", escape_shown(speed->warm_reason));
+}
+
+void shuffle_print_speeds(const struct survey *survey)
+{
+    double most = 0;
+
+    printf("\nRead cold by one rank, median of %llu round%s\n%*s%7s%10s%10s%10s%11s  %s\n",
+           (unsigned long long)survey->settings->runs,
+           survey->settings->runs == 1 ? "" : "s, alternating", TITLE_WIDTH, "", "random", "MiB/s",
+           "min", "max", "samples/s", "cold");
+    for (size_t i = 0; i < survey->row_count; i++) {
+        print_speed(survey, &survey->rows[i]);
+        most = fmax(most, survey->rows[i].speed.bytes.median);
+    }
+    if (most <= 0)
+        return;
+    char cells[CHART_HEIGHT + 1][CHART_WIDTH + 1];
+    memset(cells, ' ', sizeof cells);
+    for (size_t i = 0; i < survey->row_count; i++) {
+        const struct shuffle_row *row = &survey->rows[i];
+        if (row->speed.runs == 0 || isnan(shuffle_randomness(row)))
+            continue;
+        const int up = (int)lround(row->speed.bytes.median / most * CHART_HEIGHT);
+        const int right = (int)lround(shuffle_randomness(row) * CHART_WIDTH);
+        char *cell = &cells[CHART_HEIGHT - up][right];
+        if (*cell == ' ' || row->speed.on_front)
+            *cell = letter_of(survey, row);
+    }
+    printf("\nMiB/s\n");
+    for (int line = 0; line <= CHART_HEIGHT; line++) {
+        if (line == 0 || line == CHART_HEIGHT)
+            printf("%7.0f", line ? 0 : most / (1 << 20));
+        else
+            printf("%7s", "");
+        /* Print a line of the chart without trailing blanks. */
+        int width = CHART_WIDTH + 1;
+        while (width > 0 && cells[line][width - 1] == ' ')
+            width--;
+        printf(" |%.*s\n", width, cells[line]);
+    }
+    printf("%7s +", "");
+    for (int column = 0; column <= CHART_WIDTH; column++)
+        putchar('-');
+    printf("\n%9s0%*s\n", "", CHART_WIDTH,
+           "randomness: labels per batch relative to a random draw  1");
+    puts("Capital letters: the Pareto front; no other order is as random and faster.");
+}
+
+/* ---- JSON and CSV ---- */
+
+static json_t *row_json(const struct survey *survey, const struct shuffle_row *row)
+{
+    const struct quality *q = &row->quality;
+    json_t *object = json_pack("{s:o, s:s, s:I, s:s, s:I}", "shuffle", json_text(row->order),
+                               "partition", plan_partition_names[row->partition], "ranks",
+                               (json_int_t)row->ranks, "labels_from",
+                               !survey->labels.of                 ? "sorted"
+                               : labels_in_paths(survey->catalog) ? "paths"
+                                                                  : "records",
+                               "classes", (json_int_t)survey->classes);
+    /* Which files these figures are of, and whose. */
+    struct result *result = survey->settings->data ? memory_zeroed(sizeof *result) : NULL;
+    const struct ranks here = ranks_alone();
+    if (result) {
+        result_describe(result, survey->settings->data, survey->format.plugin->name,
+                        survey->catalog);
+        json_object_set_new(object, "dataset", report_dataset(result));
+        json_object_set_new(object, "place",
+                            json_pack("{s:o}", "host", json_text(here.place.host)));
+        free(result);
+    }
+    const struct {
+        const char *key;
+        double value;
+    } reals[] = {
+        {"labels_per_batch", q->labels_per_batch},
+        {"labels_per_batch_at_random", q->labels_at_random},
+        {"shards_per_batch", q->shards_per_batch},
+        {"shards_per_batch_at_random", q->shards_at_random},
+        {"same_label_probability", q->same_label},
+        {"same_label_probability_at_random", q->same_label_at_random},
+        {"rank_retention", q->retention},
+        {"read_amplification", q->amplification},
+        {"reads_per_epoch", q->reads},
+        {"seeks_per_epoch", q->seeks},
+        {"bytes_per_read", q->bytes_per_read},
+        {"distance_between_reads_bytes", q->distance_bytes},
+    };
+    const struct {
+        const char *key;
+        uint64_t value;
+    } counts[] = {
+        {"window_records", row->reads.window},
+        {"read_bytes_max", row->reads.read_bytes},
+        {"records_missing", q->missing},
+        {"draws_repeated", q->repeated},
+        {"draws", q->draws},
+        {"draws_of_poorest_rank", q->draws_least},
+        {"draws_of_richest_rank", q->draws_most},
+        {"buffer_bytes", q->buffer_bytes},
+        {"slots", q->slots},
+        {"state_bytes", q->state_bytes},
+        {"order_ns", q->begin_ns},
+    };
+
+    if (row->refused[0]) {
+        json_put_text(object, "refused", row->refused);
+        return object;
+    }
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        json_object_set_new(object, reals[i].key, json_number(reals[i].value));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        json_object_set_new(object, counts[i].key, json_integer((json_int_t)counts[i].value));
+    if (survey->settings->measure) {
+        json_t *runs = json_array();
+        for (uint32_t i = 0; i < row->speed.runs; i++)
+            json_array_append_new(runs, json_number(row->speed.bytes_per_s[i]));
+        json_put_number(object, "bytes_per_s", row->speed.bytes.median);
+        json_put_number(object, "bytes_per_s_min", row->speed.bytes.minimum);
+        json_put_number(object, "bytes_per_s_max", row->speed.bytes.maximum);
+        json_put_number(object, "samples_per_s", row->speed.samples.median);
+        json_object_set_new(object, "runs", json_integer(row->speed.runs));
+        json_object_set_new(object, "cold_runs", json_integer(row->speed.cold_runs));
+        json_object_set_new(object, "unverified_reason",
+                            row->speed.warm_reason[0] ? json_text(row->speed.warm_reason)
+                                                      : json_null());
+        json_object_set_new(object, "not_read_reason",
+                            row->speed.refused[0] ? json_text(row->speed.refused) : json_null());
+        json_object_set_new(object, "on_front", json_boolean(row->speed.on_front));
+        json_object_set_new(object, "bytes_per_s_of_runs", runs);
+    }
+    return object;
+}
+
+/* One column per key that holds one value, with its name or value. */
+static void write_line(FILE *csv, json_t *row, bool heading)
+{
+    const char *key, *comma = "";
+    json_t *value;
+
+    json_object_foreach(row, key, value)
+    {
+        if (json_is_array(value) || json_is_object(value))
+            continue;
+        fputs(comma, csv);
+        comma = ",";
+        if (heading)
+            fputs(key, csv);
+        else {
+            if (json_is_string(value))
+                report_csv_quoted(csv, json_string_value(value));
+            else if (json_is_integer(value))
+                fprintf(csv, "%lld", (long long)json_integer_value(value));
+            else if (json_is_real(value))
+                fprintf(csv, "%.9g", json_real_value(value));
+            else if (json_is_boolean(value))
+                fputs(json_is_true(value) ? "true" : "false", csv);
+        }
+    }
+    fputc('\n', csv);
+}
+
+int shuffle_write_files(const struct survey *survey)
+{
+    json_t *rows = json_array();
+    int code = 0;
+
+    for (size_t i = 0; i < survey->row_count; i++)
+        json_array_append_new(rows, row_json(survey, &survey->rows[i]));
+    if (survey->settings->csv) {
+        /* Refused shuffles have no line. */
+        struct text_stream stream;
+        char *text = NULL;
+        size_t bytes, index;
+        bool heading = true;
+        json_t *row;
+        code = text_stream_open(&stream);
+        if (code == 0) {
+            json_array_foreach(rows, index, row)
+            {
+                if (json_object_get(row, "refused"))
+                    continue;
+                if (heading)
+                    write_line(stream.stream, row, true);
+                heading = false;
+                write_line(stream.stream, row, false);
+            }
+            code = text_stream_take(&stream, &text, &bytes);
+            if (code == 0)
+                code = report_write_file(survey->settings->csv, text, bytes);
+            free(text);
+        }
+    }
+    if (code == 0 && survey->settings->json)
+        code = json_file_write(survey->settings->json, json_incref(rows));
+    json_decref(rows);
+    return code;
+}
+
+/* ---- throughput ---- */
+
+/* Differences within the noise of a few batches count as equal randomness. */
+static const double SAME_RANDOMNESS = 0.005;
+
+/* Measure one cold run of rank 0. */
+static int read_once(const struct survey *survey, struct shuffle_row *row)
+{
+    struct shuffle_speed *speed = &row->speed;
+    struct result result = {0};
+    struct job job = {0};
+    const struct shuffle_settings *settings = survey->settings;
+    const char *texts[][2] = {
+        {"data", settings->data},     {"format", settings->format},
+        {"shuffle", row->order},      {"decode", plugin_idle(decoder_registry)->name},
+        {"reader", settings->reader}, {"trainer", plugin_idle(trainer_registry)->name}};
+    int code = option_defaults(job_options, &job);
+    for (size_t i = 0; code == 0 && i < sizeof texts / sizeof *texts; i++)
+        code = option_set(job_options, &job, texts[i][0], texts[i][1], texts[i][0]);
+    job.order.partition = (int)row->partition;
+    job.order.remainder = settings->remainder;
+    job.order.ranks = row->ranks;
+    job.order.seed = settings->seed;
+    job.batch_size = settings->batch_size;
+    job.read.block_bytes = settings->block_bytes;
+    job.order.window = settings->window;
+    job.read.iodepth = settings->iodepth;
+    job.read.direct = settings->direct;
+    job.read.memory_bytes = settings->memory_bytes;
+    job.order.limit_samples = settings->limit_samples;
+    job.cold.drop_caches = JOB_DROP_YES;
+    job.calibrate = false;
+    job.runs = 1;
+
+    if (code == 0) {
+        code = run_jobs(&job, 1, NULL, NULL, &result);
+        if (code == 0 && result.run_count == 0)
+            code = fail(EPROTO, "%s: invalid: %s", row->order, result.invalid_reason);
+        if (code == 0) {
+            const struct result_run *run = &result.runs[0];
+            assert(speed->runs < SHUFFLE_RUNS_MOST);
+            speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
+            speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
+            speed->runs++;
+            const char *why = result_cold_unproven(&run->cold);
+            if (*result.degraded_reason)
+                snprintf(speed->warm_reason, sizeof speed->warm_reason, "DEGRADED: %s",
+                         result.degraded_reason);
+            else if (why) /* which alone makes it invalid, too */
+                snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", why);
+            else if (!result.valid)
+                snprintf(speed->warm_reason, sizeof speed->warm_reason, "INVALID: %s",
+                         result.invalid_reason);
+            else
+                speed->cold_runs++;
+        }
+        result_destroy(&result);
+    }
+    option_release(job_options, &job);
+    if (code == -ENOMEM) {
+        snprintf(speed->refused, sizeof speed->refused, "%s", fail_reason());
+        return 0;
+    }
+    return code;
+}
+
+static bool is_cold(const struct shuffle_speed *speed)
+{
+    return speed->runs > 0 && speed->cold_runs == speed->runs;
+}
+
+/* Return whether `a` dominates: at least as random and as fast as `b`, and better in one of the
+ * two. */
+static bool beats(const struct shuffle_row *a, const struct shuffle_row *b)
+{
+    const double more = shuffle_randomness(a) - shuffle_randomness(b);
+    const double faster = a->speed.bytes.median - b->speed.bytes.median;
+
+    return more > -SAME_RANDOMNESS && faster >= 0 && (more > SAME_RANDOMNESS || faster > 0);
+}
+
+/* Read --data in each order: settings->runs rounds of one cold run each, so that disturbances hit
+ * all orders alike; then mark the Pareto front. Orders that do not fit into memory are noted and
+ * skipped. Returns 0, or -errno for any other failure. */
+static int shuffle_measure(struct survey *survey)
+{
+    const uint64_t rounds = survey->settings->runs;
+    char text[sizeof survey->line.last], title[160];
+    int code = 0;
+
+    for (uint64_t round = 0; code == 0 && round < rounds; round++)
+        for (size_t i = 0; code == 0 && i < survey->row_count; i++) {
+            struct shuffle_row *row = &survey->rows[i];
+            if (row->refused[0] || row->speed.refused[0])
+                continue;
+            snprintf(text, sizeof text, "reading, round %u/%u: %s", (unsigned)round + 1,
+                     (unsigned)rounds, shuffle_title(survey, row, title, sizeof title));
+            line_show(&survey->line, text);
+            code = read_once(survey, row);
+        }
+    line_clear(&survey->line);
+    for (size_t i = 0; i < survey->row_count; i++) {
+        struct shuffle_speed *speed = &survey->rows[i].speed;
+        speed->bytes = stats_summarise(speed->bytes_per_s, speed->runs);
+        speed->samples = stats_summarise(speed->samples_per_s, speed->runs);
+    }
+    /* Runs that were not cold say nothing about storage: ignore them if there are cold ones. */
+    const size_t count = survey->row_count;
+    bool any_cold = false;
+    for (size_t i = 0; i < count; i++)
+        any_cold = any_cold || is_cold(&survey->rows[i].speed);
+    for (size_t i = 0; i < count; i++) {
+        struct shuffle_speed *speed = &survey->rows[i].speed;
+        speed->on_front = speed->runs > 0 && !isnan(shuffle_randomness(&survey->rows[i])) &&
+                          (!any_cold || is_cold(speed));
+        for (size_t k = 0; k < count && speed->on_front; k++)
+            if (survey->rows[k].speed.runs && (!any_cold || is_cold(&survey->rows[k].speed)) &&
+                beats(&survey->rows[k], &survey->rows[i]))
+                speed->on_front = false;
+    }
+    return code;
+}
+
+/* ---- options ---- */
 
 enum { RANK_COUNTS = 64, DIRECT_ALIGNMENT = 4096 };
 

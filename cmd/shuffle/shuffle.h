@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shuffle: shared by the parts of `iobench shuffle`: survey of orders (cmd/shuffle/shuffle.c),
- * throughput (cmd/shuffle/measure.c), tables and files (cmd/shuffle/report.c), charts
- * (cmd/shuffle/plot.h). Main thread.
+ * shuffle: a survey of orders, and its tables and files. Main thread.
  */
 #ifndef IOBENCH_CMD_SHUFFLE_SHUFFLE_H
 #define IOBENCH_CMD_SHUFFLE_SHUFFLE_H
@@ -10,8 +8,8 @@
 #include "base/fail.h"
 #include "base/stats.h"
 #include "cmd/line.h"
-#include "cmd/shuffle/plot.h"
 #include "cmd/pack/labels.h"
+#include "cmd/shuffle/plot.h"
 #include "shuffle/quality.h"
 
 enum { SHUFFLE_RUNS_MOST = 100 };
@@ -30,8 +28,6 @@ struct shuffle_settings {
     uint64_t iodepth, memory_bytes, runs, limit_samples;
     char *plot, *json, *csv;
 };
-
-enum shuffle_labels { SHUFFLE_LABELS_AUTO, SHUFFLE_LABELS_SORTED, SHUFFLE_LABELS_READ };
 
 /* Throughput of an order, in runs after dropping caches. */
 struct shuffle_speed {
@@ -67,27 +63,12 @@ struct survey {
     struct line line;
 };
 
-/* Distinct labels per batch relative to a random draw, at most 1; NAN without a full batch. */
-double shuffle_randomness(const struct shuffle_row *row);
-
-/* ---- cmd/shuffle/measure.c ---- */
-
-/* Read --data in each order: settings->runs rounds of one cold run each, so that disturbances hit
- * all orders alike; then mark the Pareto front. Orders that do not fit into memory are noted and
- * skipped. Returns 0, or -errno for any other failure. */
-int shuffle_measure(struct survey *survey);
-
-/* ---- cmd/shuffle/report.c ---- */
-
 void shuffle_print_set(const struct survey *survey);
 void shuffle_print_heading(const struct shuffle_row *row);
 void shuffle_print_row(const struct shuffle_row *row);
 void shuffle_print_legend(const struct survey *survey);
 /* Print throughputs as a table and as a letter chart. */
 void shuffle_print_speeds(const struct survey *survey);
-/* Names partition and ranks if there are several. */
-const char *shuffle_title(const struct survey *survey, const struct shuffle_row *row, char *text,
-                          size_t text_bytes);
 /* Write --json and --csv. Returns 0 or -errno. */
 int shuffle_write_files(const struct survey *survey);
 

@@ -1,32 +1,885 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench sweep: measures a command over all combinations of its options' values.
+ * iobench sweep: measures a command over all combinations of its options' values. A measurement's
+ * file appears complete, by renaming, so a kill at any moment loses at most the measurement that
+ * ran. That one goes on without its sweep: it holds the folder's lock, and who resumes the sweep
+ * waits for its result.
  */
 #include "cmd/sweep/sweep.h"
 
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/draft.h"
 #include "base/escape.h"
 #include "base/fail.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/stop.h"
 #include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/families.h"
+#include "cmd/json_file.h"
 #include "cmd/outputs.h"
 #include "cmd/program.h"
+#include "cmd/sandbox.h"
 #include "report/load.h"
+#include "report/report.h"
+#include "report/seal.h"
 #include "report/words.h"
 #include "shuffle/plan.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+
+enum sweep_scaling { SWEEP_SCALING_AUTO, SWEEP_STRONG, SWEEP_WEAK, SWEEP_STRONG_WEAK };
+
+/* Return a cell's command line; json: where it writes its result, NULL: not said. Release it. Empty
+ * with a reason on failure. */
+struct sweep_words {
+    char **list; /* NULL-terminated */
+    size_t count;
+};
+
+/* Name of the axis of both kinds of scaling. */
+#define SWEEP_SCALING "scaling"
+
+struct sweep_scale {
+    const char *ranks; /* the cell's value on the axis */
+    struct sweep_summary summary;
+    struct paired speed_up; /* samples/s over those at the axis's first value, round by round */
+    double efficiency;      /* speed-up over the growth in ranks */
+};
+
+/* ---- scaling: speed-up and efficiency over ranks or nodes, and where their time went ---- */
+
+static const char per_rank[] = "limit-samples-per-rank";
+
+/* Return the scaling axis: ranks, else nodes, if it has several values; SWEEP_NO_AXIS: none. */
+static size_t sweep_scaling_axis(const struct sweep_plan *plan)
+{
+    static const char *const names[] = {"ranks", "nodes"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const struct sweep_axis *axis = sweep_axis_named(plan, names[i]);
+        if (axis && axis->count > 1 && !axis->row)
+            return (size_t)(axis - plan->axes);
+    }
+    return SWEEP_NO_AXIS;
+}
+
+/* Return "strong" if the job's samples are the same on any number of ranks, "weak" if each rank's
+ * are. */
+static const char *sweep_scaling_kind(const struct sweep_plan *plan, uint32_t cell)
+{
+    const struct sweep_axis *both = sweep_axis_named(plan, SWEEP_SCALING);
+
+    if (both)
+        return sweep_value(plan, cell, (size_t)(both - plan->axes));
+    return sweep_axis_named(plan, per_rank) ? "weak" : "strong";
+}
+
+/* Return whether the cell has this option: of the two limits on samples only that of its kind. */
+static bool sweep_scaling_has(const struct sweep_plan *plan, uint32_t cell, const char *option)
+{
+    const char *other =
+        strcmp(sweep_scaling_kind(plan, cell), "weak") == 0 ? "limit-samples" : per_rank;
+
+    return !sweep_axis_named(plan, SWEEP_SCALING) || strcmp(option, other) != 0;
+}
+
+/* Check --scaling against the other options, and add the axis of both kinds of scaling if it asks
+ * for them. Returns 0, or a negative errno with a reason. */
+static int sweep_scaling_plan(struct sweep *sweep)
+{
+    const bool weak = sweep_axis_named(&sweep->plan, per_rank);
+    const int wanted = sweep->settings->scaling;
+
+    if (wanted != SWEEP_SCALING_AUTO && sweep_scaling_axis(&sweep->plan) == SWEEP_NO_AXIS)
+        return fail(EINVAL, "--scaling needs several values of --ranks or --nodes");
+    if (wanted == SWEEP_STRONG_WEAK) {
+        const struct sweep_axis *job = sweep_axis_named(&sweep->plan, "limit-samples");
+        const struct sweep_axis *rank = sweep_axis_named(&sweep->plan, per_rank);
+        if (!rank || rank->count > 1 || (job && job->count > 1))
+            return fail(EINVAL,
+                        "--scaling strong,weak needs one --%s, and at most one --limit-samples for "
+                        "the job",
+                        per_rank);
+        return sweep_add(&sweep->plan, SWEEP_SCALING, NULL, NULL, "strong,weak");
+    }
+    if (weak && sweep_axis_named(&sweep->plan, "limit-samples"))
+        return fail(EINVAL,
+                    "only one of --limit-samples and --%s applies, unless --scaling is strong,weak",
+                    per_rank);
+    if (wanted == SWEEP_WEAK && !weak)
+        return fail(EINVAL, "--scaling weak needs --%s, the samples of each rank", per_rank);
+    if (wanted == SWEEP_STRONG && weak)
+        return fail(EINVAL,
+                    "--scaling strong keeps the samples of the job: use --limit-samples "
+                    "instead of --%s",
+                    per_rank);
+    return 0;
+}
+
+static struct sweep_scale sweep_scale_of(const struct sweep_table *table, uint32_t cell,
+                                         size_t axis)
+{
+    const uint32_t first = sweep_neighbour(table->plan, cell, axis, 0);
+    struct sweep_scale scale = {.ranks = sweep_value(table->plan, cell, axis),
+                                .summary = sweep_summarise(table, cell),
+                                .speed_up = sweep_against_first(table, cell, axis)};
+
+    scale.efficiency =
+        scale.speed_up.pairs
+            ? scale.speed_up.ratio /
+                  (strtod(scale.ranks, NULL) / strtod(sweep_value(table->plan, first, axis), NULL))
+            : NAN;
+    return scale;
+}
+
+/* ---- folder ---- */
+
+enum { SCHEMA_VERSION = 1, POLL_NS = 250000000 };
+
+static const char plan_name[] = "sweep.json", lock_name[] = ".sweep.lock";
+static const char plan_schema[] = "iobench-sweep-plan", failure_schema[] = "iobench-sweep-failure";
+
+static const char *fingerprint_text(const struct sweep *sweep, char text[17])
+{
+    snprintf(text, 17, "%016" PRIx64, sweep->fingerprint);
+    return text;
+}
+
+/* ---- measurements ---- */
+
+/* Return the malloc()ed path of a measurement, or NULL with a reason. */
+static char *sweep_folder_file(const struct sweep *sweep, uint32_t cell, uint32_t round)
+{
+    return file_format_path("%s/cell-%05u-run-%u.json", sweep->folder.path, cell + 1, round + 1);
+}
+
+/* Load a measurement; -ENOENT if it is missing or was interrupted. */
+static int load_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
+{
+    struct sweep_figures *figures = &sweep->table.figures[(size_t)round * sweep->plan.cells + cell];
+    char *path = sweep_folder_file(sweep, cell, round);
+    int code = 0;
+
+    *figures = (struct sweep_figures){0};
+    if (!path || !file_exists(path)) {
+        code = path ? -ENOENT : -ENOMEM;
+        free(path);
+        return code;
+    }
+    json_t *document = load_file(path);
+    const char *schema = load_text(document, "schema"), *reason = load_text(document, "reason");
+    figures->is_measured = document;
+    if (!document)
+        code = -EINVAL;
+    else if (!schema || strcmp(schema, failure_schema) != 0)
+        code = sweep->target->read(document, figures);
+    else
+        snprintf(figures->reason, sizeof figures->reason, "%s", reason ? reason : "it failed");
+    json_decref(document);
+    /* Measurements of two sets are no pairs: a sweep that goes on may find another at the path. */
+    const struct sweep_figures *other =
+        code == 0 && figures->is_valid ? sweep_of_other_set(&sweep->table, figures) : NULL;
+    if (other) {
+        figures->is_valid = false;
+        figures->is_replaced = true;
+        if (figures->set_samples == other->set_samples && figures->set_bytes == other->set_bytes)
+            snprintf(figures->reason, sizeof figures->reason,
+                     "the files of the data set are not those of another measurement, though "
+                     "samples and bytes are as many: it was replaced or written; name another "
+                     "folder with -o");
+        else
+            snprintf(figures->reason, sizeof figures->reason,
+                     "the data set has %.0f samples of %.0f bytes in all, and had %.0f of %.0f in "
+                     "another measurement: it was replaced; name another folder with -o",
+                     figures->set_samples, figures->set_bytes, other->set_samples,
+                     other->set_bytes);
+    }
+    if (code)
+        code = fail(EINVAL, "%s: %s: remove it to measure this cell again", path, fail_reason());
+    else if (!figures->is_valid && strstr(figures->reason, "interrupted"))
+        code = -ENOENT;
+    free(path);
+    return code;
+}
+
+static int remove_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
+{
+    char *path = sweep_folder_file(sweep, cell, round);
+    struct folder folder;
+    const char *name;
+    int code = path ? folder_open_parent(&folder, path, &name) : -ENOMEM;
+
+    if (code == 0)
+        code = folder_remove(&folder, name, NULL);
+    if (path)
+        folder_close(&folder);
+    free(path);
+    return code == -ENOENT ? 0 : code;
+}
+
+/* ---- the plan ---- */
+
+/* Return whether it is the draft of a file that sweeps write. */
+static bool is_left_draft(const char *name)
+{
+    return file_is_draft_name(name) &&
+           (strncmp(name, ".sweep.json.", 12) == 0 || strncmp(name, ".cell-", 6) == 0);
+}
+
+/* Remove drafts that a killed sweep left behind; refuse a folder of other files without a plan,
+ * whose drafts are not a sweep's. */
+static int check_names(const struct sweep *sweep, bool has_plan)
+{
+    struct folder_names names;
+    struct folder folder;
+    int code = folder_open(&folder, sweep->folder.path);
+
+    if (code == 0)
+        code = folder_names_read(&names, &folder);
+    else
+        names = (struct folder_names){0};
+    for (size_t i = 0; i < names.count && code == 0 && !has_plan; i++)
+        if (!is_left_draft(names.list[i]) && strcmp(names.list[i], lock_name) != 0)
+            code = fail(EEXIST, "%s: holds other files and no sweep: name another folder with -o",
+                        sweep->folder.path);
+    for (size_t i = 0; i < names.count && code == 0; i++)
+        if (is_left_draft(names.list[i]))
+            code = folder_remove(&folder, names.list[i], NULL);
+    folder_names_release(&names);
+    folder_close(&folder);
+    return code;
+}
+
+static int open_plan(struct sweep *sweep)
+{
+    char *path = file_join(sweep->folder.path, plan_name);
+    const bool has_plan = path && file_exists(path);
+    int code = path ? 0 : -ENOMEM;
+
+    if (code == 0 && has_plan) {
+        json_t *document = load_file(path);
+        const char *schema = load_text(document, "schema");
+        const char *fingerprint = load_text(document, "fingerprint");
+        const char *command = load_text(document, "command");
+        char text[17];
+        code = document ? 0 : -EINVAL;
+        if (document && (!schema || strcmp(schema, plan_schema) != 0))
+            code = fail(EEXIST, "%s: is not the plan of a sweep", path);
+        else if (document &&
+                 (!fingerprint || strcmp(fingerprint, fingerprint_text(sweep, text)) != 0))
+            code = fail(EEXIST,
+                        "%s: holds another sweep (%s), or that of another build: name another "
+                        "folder with -o",
+                        sweep->folder.path, command ? command : "unknown");
+        json_decref(document);
+    }
+    if (code == 0)
+        code = check_names(sweep, has_plan);
+    if (code == 0 && !has_plan) {
+        json_t *options = json_object();
+        char text[17], command[4096];
+        for (size_t i = 0; i < sweep->plan.axis_count; i++) {
+            const struct sweep_axis *axis = &sweep->plan.axes[i];
+            json_t *values = json_array();
+            for (size_t k = 0; k < axis->count; k++)
+                json_array_append_new(values, json_text(axis->values[k]));
+            json_object_set_new(options, axis->name, values);
+        }
+        command_text(sweep->invocation, command, sizeof command);
+        code = json_file_write(
+            path,
+            json_pack("{s:s, s:i, s:s, s:s, s:o, s:s, s:I, s:o, s:o}", "schema", plan_schema,
+                      "schema_version", SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION,
+                      "fingerprint", fingerprint_text(sweep, text), "command", json_text(command),
+                      "swept", sweep->target->command->name, "cells", (json_int_t)sweep->plan.cells,
+                      "launch", json_text(sweep->launch), "options", options));
+    }
+    free(path);
+    return code;
+}
+
+/* ---- the folder ---- */
+
+/* Create or reopen the folder, wait until no measurement runs in it, and load its contents.
+ * Returns 0, -EEXIST if it belongs to another sweep, or another negative errno with a reason. */
+static int sweep_folder_open(struct sweep *sweep)
+{
+    sweep->folder.lock.fd = -1;
+    sweep->folder.path =
+        sweep->settings->output
+            ? strdup(sweep->settings->output)
+            : file_format_path("iobench-sweep-%08x", (unsigned)(sweep->fingerprint >> 32));
+    int code = sweep->folder.path ? folder_make_path(sweep->folder.path) : -ENOMEM;
+    char *path = code == 0 ? file_join(sweep->folder.path, lock_name) : NULL;
+
+    for (bool is_told = false; path;) {
+        code = file_lock_acquire(&sweep->folder.lock, path);
+        if (code != -EBUSY)
+            break;
+        if (!is_told)
+            fprintf(stderr, "iobench sweep: a measurement is still running there: %s\n",
+                    escape_shown(fail_reason()));
+        is_told = true;
+        if ((code = stop_check()))
+            break;
+        clock_sleep_ns(POLL_NS);
+    }
+    if (code == 0 && !path)
+        code = -ENOMEM;
+    free(path);
+    if (code == 0)
+        code = open_plan(sweep);
+    for (uint32_t round = 0; round < sweep->table.rounds && code == 0; round++)
+        for (uint32_t cell = 0; cell < sweep->plan.cells && code == 0; cell++) {
+            code = load_measurement(sweep, cell, round);
+            const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
+            if (code == 0 && sweep->settings->retry && !figures->is_valid)
+                code = remove_measurement(sweep, cell, round) ? -EIO : -ENOENT;
+            if (code == -ENOENT)
+                sweep->table.figures[(size_t)round * sweep->plan.cells + cell] =
+                    (struct sweep_figures){0};
+            sweep->folder.kept += code == 0;
+            code = code == -ENOENT ? 0 : code;
+        }
+    return code;
+}
+
+static void sweep_folder_close(struct sweep *sweep)
+{
+    file_lock_release(&sweep->folder.lock);
+    free(sweep->folder.path);
+}
+
+/* ---- command line ---- */
+
+/* Take ownership of word, unless an earlier one failed. */
+static int add_word(struct sweep_words *words, char *word, int code)
+{
+    if (code == 0 &&
+        (!word || memory_room(&words->list, words->count + 1, sizeof *words->list, "words")))
+        code = fail(ENOMEM, "out of memory");
+    if (code == 0) {
+        words->list[words->count++] = word;
+        words->list[words->count] = NULL;
+    } else {
+        free(word);
+    }
+    return code;
+}
+
+static void sweep_words_release(struct sweep_words *words)
+{
+    for (size_t i = 0; i < words->count; i++)
+        free(words->list[i]);
+    free(words->list);
+    *words = (struct sweep_words){0};
+}
+
+static int sweep_cell_words(const struct sweep *sweep, uint32_t cell, const char *json,
+                            struct sweep_words *words)
+{
+    const struct sweep_plan *plan = &sweep->plan;
+    const struct option_spec *options = sweep->target->command->options;
+    const struct sweep_axis *operand =
+        sweep->target->members ? sweep_axis_named(plan, "order") : NULL;
+    char title[512];
+    int code = 0;
+
+    *words = (struct sweep_words){0};
+    if (sweep->launch) { /* split first and filled afterwards, so a value never spans words */
+        char *copy = strdup(sweep->launch);
+        char **parts = memory_array(strlen(sweep->launch) + 1, sizeof *parts);
+        const int count = copy && parts ? arguments_split(copy, parts) : -ENOMEM;
+        code = count < 0 ? count : 0;
+        for (int i = 0; i < count && code == 0; i++)
+            code = add_word(words, sweep_fill(plan, cell, parts[i]), code);
+        free(parts);
+        free(copy);
+    }
+    code = add_word(words, program_path(), code);
+    code = add_word(words, strdup(sweep->target->command->name), code);
+    for (size_t i = 0; i < plan->axis_count && code == 0; i++) {
+        if (!plan->axes[i].row || !sweep_scaling_has(plan, cell, plan->axes[i].name))
+            continue; /* for the launcher, an operand, or not this cell's */
+        char *value = sweep_fill(plan, cell, sweep_value(plan, cell, i));
+        code = value ? add_word(words, file_format_path("--%s=%s", plan->axes[i].name, value), code)
+                     : -ENOMEM;
+        free(value);
+    }
+    sweep_title_without(plan, cell, SWEEP_NO_AXIS, NULL, title, sizeof title);
+    if (option_find(options, "runs"))
+        code = add_word(words, strdup("--runs=1"), code);
+    if (*title && option_find(options, "label") && !sweep_axis_named(plan, "label"))
+        code = add_word(words, file_format_path("--label=%s", title), code);
+    if (sweep->invocation->sandbox != SANDBOX_AUTO)
+        code = add_word(
+            words, file_format_path("--sandbox=%s", sandbox_choices[sweep->invocation->sandbox]),
+            code);
+    if (json)
+        code = add_word(words, file_format_path("--json=%s", json), code);
+    if (operand) {
+        code = add_word(words, strdup("--"), code);
+        code =
+            add_word(words, strdup(sweep_value(plan, cell, (size_t)(operand - plan->axes))), code);
+    }
+    if (code)
+        sweep_words_release(words);
+    return code;
+}
+
+/* ---- process ---- */
+
+/* Measure a cell and load its figures. tick: called about ten times a second. Returns 0 even if the
+ * measurement failed, which is recorded; -EINTR; or another negative errno with a reason. */
+static int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round,
+                          bool (*tick)(void *context), void *context)
+{
+    char *json = sweep_folder_file(sweep, cell, round);
+    struct sweep_words words = {0};
+    struct child_result result;
+    int code = json ? sweep_cell_words(sweep, cell, json, &words) : -ENOMEM;
+    const int nowhere = file_open_quietly("/dev/null", O_RDWR);
+
+    if (code == 0) {
+        const struct child_task task = {.argv = (const char *const *)words.list,
+                                        .input = sweep->folder.lock.fd,
+                                        .output = nowhere < 0 ? 0 : nowhere,
+                                        .prefers = "iobench",
+                                        .stop = tick,
+                                        .context = context};
+        code = child_run(&task, &result);
+        if (code == -EINTR) /* discard what an interrupted process wrote */
+            remove_measurement(sweep, cell, round);
+        const bool has_ended = code == 0;
+        if (has_ended)
+            code = load_measurement(sweep, cell, round);
+        if (has_ended && code == -ENOENT) { /* it failed before writing the file */
+            char reason[CHILD_OUTPUT_BYTES + 64];
+            if (result.status > 128)
+                snprintf(reason, sizeof reason, "ended by signal %d: %s", result.status - 128,
+                         result.output);
+            else
+                snprintf(reason, sizeof reason, "exit status %d: %s", result.status, result.output);
+            code = json_file_write(json, json_pack("{s:s, s:i, s:o}", "schema", failure_schema,
+                                                   "schema_version", SCHEMA_VERSION, "reason",
+                                                   json_text(reason)));
+            if (code == 0)
+                code = load_measurement(sweep, cell, round);
+        }
+    }
+    if (nowhere >= 0)
+        close(nowhere);
+    sweep_words_release(&words);
+    free(json);
+    return code;
+}
+
+/* ---- tables and files ---- */
+
+/* ---- cells ---- */
+
+struct sweep_columns {
+    int axes[SWEEP_AXES_MAX]; /* 0: single value, not shown */
+    int limit, cache;
+    bool has_rates, has_randomness;
+};
+
+static int wider(int width, const char *text)
+{
+    const int length = (int)strlen(escape_shown(text));
+
+    return length > width ? length : width;
+}
+
+static const char *interval_text(const struct stats_summary *stats, char *text)
+{
+    char low[WORDS_BYTES], high[WORDS_BYTES];
+
+    snprintf(text, WORDS_BYTES, "-");
+    if (stats->count > 1)
+        snprintf(text, WORDS_BYTES, "%.16s .. %.16s", words_rate(stats->low, low),
+                 words_rate(stats->high, high));
+    return text;
+}
+
+void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, uint32_t count)
+{
+    const struct sweep_plan *plan = &sweep->plan;
+    struct sweep_columns columns = {.limit = 5, .cache = 5};
+    for (size_t i = 0; i < plan->axis_count; i++) {
+        const struct sweep_axis *axis = &plan->axes[i];
+        for (size_t k = 0; axis->count > 1 && k < axis->count; k++)
+            columns.axes[i] = wider(wider(columns.axes[i], axis->name), axis->values[k]);
+    }
+    for (size_t i = 0; i < (size_t)plan->cells * sweep->table.rounds; i++) {
+        const struct sweep_figures *figures = &sweep->table.figures[i];
+        columns.limit = wider(columns.limit, figures->limit);
+        columns.cache = wider(columns.cache, figures->cache);
+        columns.has_rates |= figures->samples_per_s > 0;
+        columns.has_randomness |= figures->randomness > 0;
+    }
+
+    for (size_t i = 0; i < sweep->plan.axis_count; i++)
+        if (columns.axes[i])
+            fprintf(stream, "%-*s  ", columns.axes[i], sweep->plan.axes[i].name);
+    if (columns.has_randomness)
+        fprintf(stream, "%8s  ", "random");
+    fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n", "samples/s",
+            sweep->table.rounds > 2 ? "95% interval" : "range", columns.limit, "limit",
+            columns.cache, "cache", "valid");
+    for (uint32_t cell = first; cell < first + count; cell++) {
+        const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
+        const struct stats_summary *rates = &summary.samples_per_s;
+        char rate[WORDS_BYTES], interval[WORDS_BYTES], valid[32] = "";
+        for (size_t i = 0; i < sweep->plan.axis_count; i++)
+            if (columns.axes[i])
+                fprintf(stream, "%-*s  ", columns.axes[i],
+                        escape_shown(sweep_value(&sweep->plan, cell, i)));
+        if (summary.measured)
+            snprintf(valid, sizeof valid, "%u/%u", summary.valid, summary.measured);
+        if (columns.has_randomness)
+            fprintf(stream, "%7.1f%%  ", 100 * summary.randomness);
+        fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n",
+                words_rate(rates->count ? rates->median : NAN, rate),
+                interval_text(rates, interval), columns.limit, summary.limit, columns.cache,
+                summary.cache, valid);
+    }
+}
+
+/* ---- effects ---- */
+
+static const char *p_text(double p, char *text)
+{
+    if (isfinite(p))
+        snprintf(text, WORDS_BYTES, p < 0.001 ? "%.0e" : "%.3f", p);
+    else
+        snprintf(text, WORDS_BYTES, "-");
+    return text;
+}
+
+static const char *ratio_text(const struct paired *paired, char *text)
+{
+    snprintf(text, WORDS_BYTES, "-");
+    if (paired->pairs > 1)
+        snprintf(text, WORDS_BYTES, "%.3f .. %.3f", paired->low, paired->high);
+    return text;
+}
+
+static void print_effects(FILE *stream, const struct sweep *sweep)
+{
+    size_t count;
+    struct sweep_effect *effects = sweep_effects(&sweep->table, &count);
+    int option = 6, value = 5, against = 7;
+    bool any = false;
+
+    for (size_t i = 0; effects && i < count; i++) {
+        const struct sweep_axis *axis = &sweep->plan.axes[effects[i].axis];
+        any |= effects[i].paired.pairs > 0;
+        option = wider(option, axis->name);
+        value = wider(value, axis->values[effects[i].digit]);
+        against = wider(against, axis->values[0]);
+    }
+    if (any)
+        fprintf(
+            stream,
+            "\nMain effects: ratio of samples/s to that of the first value, over all pairs of a "
+            "round\nthat differ in this option alone\n%-*s  %-*s  %-*s  %6s  %15s  %6s  %5s\n",
+            option, "option", value, "value", against, "against", "ratio", "95% interval", "p",
+            "pairs");
+    for (size_t i = 0; any && i < count; i++) {
+        const struct sweep_axis *axis = &sweep->plan.axes[effects[i].axis];
+        const struct paired *paired = &effects[i].paired;
+        char p[WORDS_BYTES], interval[WORDS_BYTES];
+        if (paired->pairs)
+            fprintf(stream, "%-*s  %-*s  %-*s  %6.3f  %15s  %6s  %5zu\n", option, axis->name, value,
+                    escape_shown(axis->values[effects[i].digit]), against,
+                    escape_shown(axis->values[0]), paired->ratio, ratio_text(paired, interval),
+                    p_text(effects[i].p_corrected, p), paired->pairs);
+    }
+    for (size_t i = 0; any && i < count; i++)
+        if (effects[i].cache_pairs)
+            fprintf(stream,
+                    "%s=%s: the caches differed in %zu of %zu pairs: one may have read from "
+                    "memory\n",
+                    sweep->plan.axes[effects[i].axis].name,
+                    escape_shown(sweep->plan.axes[effects[i].axis].values[effects[i].digit]),
+                    effects[i].cache_pairs, effects[i].paired.pairs);
+    free(effects);
+}
+
+/* ---- scaling ---- */
+
+static void print_scaling(FILE *stream, const struct sweep *sweep)
+{
+    const size_t axis = sweep_scaling_axis(&sweep->plan);
+
+    if (axis == SWEEP_NO_AXIS)
+        return;
+    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
+        char title[512];
+        if (sweep_digit(&sweep->plan, cell, axis))
+            continue;
+        sweep_title_without(&sweep->plan, cell, axis, SWEEP_SCALING, title, sizeof title);
+        const bool weak = strcmp(sweep_scaling_kind(&sweep->plan, cell), "weak") == 0;
+        fprintf(stream, "\n%s scaling%s%s; shares of the time of a rank\n%6s %10s %8s %10s",
+                weak ? "Weak" : "Strong", *title ? ", " : "", escape_shown(title),
+                sweep->plan.axes[axis].name, "samples/s", "speed-up", "efficiency");
+        for (int i = 0; i < SWEEP_PARTS; i++)
+            fprintf(stream, " %8s", sweep_part_names[i]);
+        fputc('\n', stream);
+        for (size_t digit = 0; digit < sweep->plan.axes[axis].count; digit++) {
+            const struct sweep_scale scale = sweep_scale_of(
+                &sweep->table, sweep_neighbour(&sweep->plan, cell, axis, digit), axis);
+            char rate[WORDS_BYTES];
+            fprintf(stream, "%6s %10s", scale.ranks,
+                    words_rate(scale.summary.samples_per_s.count
+                                   ? scale.summary.samples_per_s.median
+                                   : NAN,
+                               rate));
+            if (scale.speed_up.pairs)
+                fprintf(stream, " %8.2f %9.0f%%", scale.speed_up.ratio, 100 * scale.efficiency);
+            else
+                fprintf(stream, " %8s %10s", "-", "-");
+            for (int i = 0; i < SWEEP_PARTS; i++)
+                if (isfinite(scale.summary.shares[i]))
+                    fprintf(stream, " %7.0f%%", 100 * scale.summary.shares[i]);
+                else
+                    fprintf(stream, " %8s", "-");
+            fputc('\n', stream);
+        }
+    }
+}
+
+/* ---- */
+
+void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out)
+{
+    const size_t total = (size_t)sweep->plan.cells * sweep->table.rounds;
+    size_t measured = 0, valid = 0;
+
+    for (size_t i = 0; i < total; i++) {
+        measured += sweep->table.figures[i].is_measured;
+        valid += sweep->table.figures[i].is_valid;
+    }
+    fprintf(stream,
+            "iobench " PACKAGE_VERSION
+            ": sweep of %s, %u cells, %u runs of each: %zu measured, %zu valid\n\n",
+            sweep->target->command->name, sweep->plan.cells, sweep->table.rounds, measured, valid);
+    sweep_print_cells(stream, sweep, 0, sweep->plan.cells);
+    print_effects(stream, sweep);
+    print_scaling(stream, sweep);
+    bool any = false;
+    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
+        const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
+        char title[512];
+        if (!summary.reason)
+            continue;
+        if (!any)
+            fprintf(stream, "\nNot valid, and in no figure:\n");
+        any = true;
+        fprintf(stream, "  %s: %s\n",
+                escape_shown(sweep_title(&sweep->plan, cell, title, sizeof title)),
+                escape_shown(summary.reason));
+    }
+    if (left_out)
+        fprintf(stream, "\nLeft out: %zu of %zu measurements: %s\n", total - measured, total,
+                escape_shown(left_out));
+}
+
+static json_t *known_text(const char *text)
+{
+    return text && *text ? json_text(text) : json_null();
+}
+
+static json_t *json_cell(const struct sweep *sweep, uint32_t cell)
+{
+    const struct sweep_plan *plan = &sweep->plan;
+    const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
+    const struct stats_summary *rates = &summary.samples_per_s;
+    const bool known = rates->count > 0;
+    json_t *options = json_object(), *shares = json_object(), *runs = json_array();
+
+    for (size_t i = 0; i < plan->axis_count; i++)
+        json_object_set_new(options, plan->axes[i].name, json_text(sweep_value(plan, cell, i)));
+    for (int i = 0; i < SWEEP_PARTS; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "%s_percent", sweep_part_names[i]);
+        json_put_number(shares, key, 100 * summary.shares[i]);
+    }
+    for (uint32_t round = 0; round < sweep->table.rounds; round++) {
+        const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
+        char *path = sweep_folder_file(sweep, cell, round);
+        const char *slash = path ? strrchr(path, '/') : NULL;
+        json_array_append_new(/* null where it was left out */
+                              runs,
+                              figures->is_measured
+                                  ? json_pack("{s:b, s:o, s:o, s:o}", "valid",
+                                              (int)figures->is_valid, "invalid_reason",
+                                              known_text(figures->reason), "samples_per_s",
+                                              json_number(figures->is_valid ? figures->samples_per_s
+                                                                            : NAN),
+                                              "file", json_text(slash ? slash + 1 : NULL))
+                                  : json_null());
+        free(path);
+    }
+    return json_pack(
+        "{s:I, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cell",
+        (json_int_t)cell + 1, "options", options, "measured", (json_int_t)summary.measured, "valid",
+        (json_int_t)summary.valid, "invalid_reason", known_text(summary.reason), "samples_per_s",
+        json_number(known ? rates->median : NAN), "samples_per_s_low95",
+        json_number(known ? rates->low : NAN), "samples_per_s_high95",
+        json_number(known ? rates->high : NAN), "samples_per_s_min",
+        json_number(known ? rates->minimum : NAN), "samples_per_s_max",
+        json_number(known ? rates->maximum : NAN), "interval_coverage",
+        json_number(known ? rates->coverage : NAN), "randomness",
+        json_number(summary.randomness > 0 ? summary.randomness : NAN), "limit",
+        known_text(summary.limit), "cache_before", known_text(summary.cache), "shares", shares,
+        "runs", runs);
+}
+
+static json_t *json_effects(const struct sweep *sweep)
+{
+    size_t count;
+    struct sweep_effect *effects = sweep_effects(&sweep->table, &count);
+    json_t *list = json_array();
+
+    for (size_t i = 0; effects && i < count; i++) {
+        const struct sweep_axis *axis = &sweep->plan.axes[effects[i].axis];
+        const struct paired *paired = &effects[i].paired;
+        json_array_append_new(
+            list,
+            json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "option", axis->name,
+                      "value", json_text(axis->values[effects[i].digit]), "against",
+                      json_text(axis->values[0]), "pairs", (json_int_t)paired->pairs,
+                      "pairs_of_other_caches", (json_int_t)effects[i].cache_pairs, "ratio",
+                      json_number(paired->ratio), "ratio_low95", json_number(paired->low),
+                      "ratio_high95", json_number(paired->high), "p", json_number(paired->p),
+                      "p_corrected", json_number(effects[i].p_corrected)));
+    }
+    free(effects);
+    return list;
+}
+
+static json_t *json_scaling(const struct sweep *sweep)
+{
+    const size_t axis = sweep_scaling_axis(&sweep->plan);
+    json_t *cells = json_array();
+
+    if (axis == SWEEP_NO_AXIS) {
+        json_decref(cells);
+        return json_null();
+    }
+    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
+        const struct sweep_scale scale = sweep_scale_of(&sweep->table, cell, axis);
+        json_array_append_new(
+            cells, json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "cell", (json_int_t)cell + 1, "kind",
+                             sweep_scaling_kind(&sweep->plan, cell), "speed_up",
+                             json_number(scale.speed_up.ratio), "speed_up_low95",
+                             json_number(scale.speed_up.low), "speed_up_high95",
+                             json_number(scale.speed_up.high), "efficiency_percent",
+                             json_number(100 * scale.efficiency)));
+    }
+    return json_pack("{s:s, s:s, s:o}", "kind",
+                     sweep_axis_named(&sweep->plan, SWEEP_SCALING)
+                         ? "strong,weak"
+                         : sweep_scaling_kind(&sweep->plan, 0),
+                     "over", sweep->plan.axes[axis].name, "cells", cells);
+}
+
+static json_t *json_of(const struct sweep *sweep, const char *left_out)
+{
+    json_t *cells = json_array();
+    char fingerprint[17], command[4096];
+
+    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
+        json_array_append_new(cells, json_cell(sweep, cell));
+    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, sweep->fingerprint);
+    command_text(sweep->invocation, command, sizeof command);
+    json_t *document =
+        json_pack("{s:s, s:i, s:s, s:o, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "schema",
+                  "iobench-sweep", "schema_version", SCHEMA_VERSION, "iobench_version",
+                  PACKAGE_VERSION, "command", json_text(command), "swept",
+                  sweep->target->command->name, "folder", json_text(sweep->folder.path),
+                  "fingerprint", fingerprint, "runs", (json_int_t)sweep->table.rounds, "order_seed",
+                  (json_int_t)sweep->settings->order_seed, "left_out_reason", known_text(left_out),
+                  "cells", cells, "effects", json_effects(sweep), "scaling", json_scaling(sweep));
+    if (document && seal_add(document)) {
+        json_decref(document);
+        document = NULL;
+    }
+    return document;
+}
+
+/* ---- CSV ---- */
+
+/* One row per measurement. */
+static int write_csv(const struct sweep *sweep)
+{
+    struct text_stream csv;
+    char *text = NULL;
+    size_t bytes;
+    int code = text_stream_open(&csv);
+
+    if (code)
+        return code;
+    fputs("cell,run,", csv.stream);
+    for (size_t i = 0; i < sweep->plan.axis_count; i++)
+        fprintf(csv.stream, "%s,", sweep->plan.axes[i].name);
+    fputs("valid,samples_per_s,limit,cache_before,invalid_reason\n", csv.stream);
+    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
+        for (uint32_t round = 0; round < sweep->table.rounds; round++) {
+            const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
+            if (!figures->is_measured)
+                continue;
+            fprintf(csv.stream, "%u,%u,", cell + 1, round + 1);
+            for (size_t i = 0; i < sweep->plan.axis_count; i++) {
+                report_csv_quoted(csv.stream, sweep_value(&sweep->plan, cell, i));
+                fputc(',', csv.stream);
+            }
+            fputs(figures->is_valid ? "true," : "false,", csv.stream);
+            if (figures->samples_per_s > 0)
+                fprintf(csv.stream, "%.3f", figures->samples_per_s);
+            fprintf(csv.stream, ",%s,", figures->limit);
+            report_csv_quoted(csv.stream, figures->cache);
+            fputc(',', csv.stream);
+            report_csv_quoted(csv.stream, figures->reason);
+            fputc('\n', csv.stream);
+        }
+    code = text_stream_take(&csv, &text, &bytes);
+    if (code == 0 && strcmp(sweep->settings->csv, "-") == 0)
+        fputs(text, stdout);
+    else if (code == 0)
+        code = report_write_file(sweep->settings->csv, text, bytes);
+    free(text);
+    return code;
+}
+
+int sweep_write_files(const struct sweep *sweep, const char *left_out)
+{
+    int code = 0;
+
+    if (sweep->settings->csv)
+        code = write_csv(sweep);
+    if (code == 0 && sweep->settings->json)
+        code = json_file_write(sweep->settings->json, json_of(sweep, left_out));
+    return code;
+}
+
+/* ---- options ---- */
 
 static const char *const scaling_names[] = {"auto", "strong", "weak", "strong,weak", NULL};
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- *
- * train_report: output of a training run: a line per epoch, then the report of `iobench run` on the
- * input pipeline, and the files. Main thread.
- */
+ * train_report: output of a training run. Main thread. */
 #ifndef IOBENCH_CMD_TRAIN_REPORT_H
 #define IOBENCH_CMD_TRAIN_REPORT_H
 

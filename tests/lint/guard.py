@@ -13,7 +13,7 @@ MEASURES = """
 # Sources that read it for something else, or whose times are parts of an epoch that those measure.
 OTHERS = {
     "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp cmd/net/transport kernels/runtime
-        cmd/checkpoint/job cmd/checkpoint/shared cmd/net/beside cmd/study/run cmd/sweep/sweep cmd/sweep/live pipeline/jobs/run
+        cmd/checkpoint/job cmd/checkpoint/shared cmd/net/beside cmd/study/study cmd/sweep/sweep pipeline/jobs/run
         pipeline/jobs/session pipeline/result/recorder readers/handles
         cmd/progress cmd/line cmd/start_at""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
@@ -23,7 +23,7 @@ OTHERS = {
     "what computing costs, of no storage": "shuffle/quality",
 }
 # No figure of theirs is kept: they look whether it works, or make what will be measured.
-TRIALS = {"cmd/size/measure:open_reader", "cmd/synthetic:make"}
+TRIALS = {"cmd/size/size:open_reader", "cmd/synthetic:make"}
 CLOCK, BEGIN, END, JUDGE = "clock_now_ns", "guard_begin", "guard_end", "guard_judge"
 
 

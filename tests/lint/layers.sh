@@ -82,7 +82,7 @@ good readers/x.c '#include "dataset/catalog.h"
 #include "readers/reader.h"
 /* #include "formats/format.h" */'
 good cmd/size/x.c '#include "cmd/command.h"
-#include "cmd/size/rates.h"'
+#include "cmd/size/model.h"'
 good pipeline/evidence/x.c '#include "cachectl/evict.h"'
 good pipeline/engine/x.c '#include "pipeline/engine/batches.h"
 #include "pipeline/loader/loader.h"'

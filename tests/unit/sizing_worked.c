@@ -3,7 +3,7 @@
  * cluster as in tests/cli/size_worked.sh, which compares what is printed. */
 #include "tests/unit/unit.h"
 
-#include "cmd/size/answer.h"
+#include "cmd/size/model.h"
 
 static struct sizing_inputs hand(void)
 {

@@ -14,7 +14,7 @@
 #include "cmd/net/report.h"
 #include "cmd/ramp/ramp.h"
 #include "cmd/shuffle/shuffle.h"
-#include "cmd/size/recording.h"
+#include "cmd/size/size.h"
 #include "cmd/sweep/sweep.h"
 #include "cmd/train/report.h"
 #include "cmd/command.h"

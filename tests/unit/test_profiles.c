@@ -4,7 +4,7 @@
 
 #include "base/fail.h"
 #include "base/profiles/profiles.h"
-#include "cmd/size/inputs.h"
+#include "cmd/size/model.h"
 
 #include <errno.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "base/text_stream.h"
 #include "report/load.h"
 #include "report/report.h"
-#include "report/sizing.h"
+#include "cmd/size/model.h"
 #include "report/summary.h"
 #include "report/words.h"
 #include "tests/unit/allocations.h"

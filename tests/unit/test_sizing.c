@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "cmd/size/answer.h"
+#include "cmd/size/model.h"
 
 #include <math.h>
 #include <string.h>
