@@ -29,7 +29,7 @@ struct nfs_stand_in {
     uint32_t sends_most; /* calls that fit into a socket; 0: all */
     struct nfs_context *cut;
     struct nfs_context *latest;
-    uint32_t readers;   /* contexts that have served reads */
+    uint32_t readers; /* contexts that have served reads */
 };
 extern struct nfs_stand_in nfs_stand_in;
 
