@@ -28,3 +28,5 @@ UNIT_TESTS += tests/unit/test_pages
 COMMANDS = $(filter-out cmd/main.$(OBJEXT),$(iobench_OBJECTS))
 tests_unit_test_pages_LDADD = $(COMMANDS) $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
 tests_unit_test_pages_DEPENDENCIES = $(COMMANDS) libiobench.a
+tests_unit_test_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=infer_run,--wrap=run_jobs,--wrap=service_measure \
+	-Wl,--wrap=storage_between,--wrap=guard_end,--wrap=devices_of_path,--wrap=gethostname,--wrap=command_join

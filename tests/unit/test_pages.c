@@ -17,16 +17,24 @@
 #include "cmd/size/size.h"
 #include "cmd/sweep/sweep.h"
 #include "cmd/train/report.h"
+#include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "cmd/help/help.h"
 #include "cmd/commands.h"
 #include "cmd/families.h"
 #include "cmd/net/collective.h"
+#include "pipeline/jobs/infer.h"
+#include "pipeline/jobs/run.h"
+#include "readers/service.h"
 #include "report/report.h"
 #include "report/summary.h"
+#include "telemetry/devices.h"
+#include "telemetry/storage.h"
 #include "trainer/graph.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -1332,6 +1340,400 @@ static void a_recording_of_two_lines(void **unused)
     assert_true(recording.peak_bytes_per_s == 3e7);
 }
 
+/* ---- commands, of made measurements ---- */
+
+/* Run a command as its line says; what it prints, errors too, is added to the page. */
+static void command_line(const struct command *command, const char *line)
+{
+    char copy[512], *words[64];
+    struct arguments arguments;
+    struct common_settings common = {0};
+    struct invocation invocation = {.command = command, .argv = words};
+    struct arguments_scope scopes[] = {{command->options, calloc(1, command->settings_size), NULL},
+                                       {common_options, &common, NULL},
+                                       {0}};
+
+    snprintf(copy, sizeof copy, "%s", line);
+    invocation.argc = arguments_split(copy, words);
+    invocation.settings = scopes[0].settings;
+    assert_int_equal(option_defaults(command->options, invocation.settings), 0);
+    const int code = arguments_parse(scopes, invocation.argc, words, &arguments);
+    invocation.operands = arguments.operands;
+    invocation.count = arguments.count;
+    printf("$ iobench %s %s\n", command->name, line);
+    fflush(stdout);
+    const int error = dup(STDERR_FILENO),
+              status = (dup2(STDOUT_FILENO, STDERR_FILENO),
+                        code ? command_misused(&invocation) : command->run(&invocation));
+    fflush(stdout);
+    assert_true(dup2(error, STDERR_FILENO) >= 0);
+    close(error);
+    printf("[%d]\n\n", status);
+    free(arguments.operands);
+    option_release(command->options, invocation.settings);
+    free(invocation.settings);
+}
+
+/* What stands for the measurements, and what they were asked for. */
+static struct {
+    unsigned calls, devices;
+    struct ranks_place place;
+    struct storage_share share;
+    struct guard_counts guard;
+    int code;             /* of the next measurement: negative: it fails, 1: invalid, 2: no runs */
+    const char *degraded; /* of a run */
+} made;
+
+static int made_code(void)
+{
+    const int code = made.code;
+
+    made.code = 0;
+    return code < 0 ? fail(-code, "made to fail") : code;
+}
+
+int __wrap_infer_run(const struct infer_job *job, const struct infer_observer *observer,
+                     struct infer_result *result);
+int __wrap_run_jobs(const struct job *jobs, uint32_t count, struct ranks *ranks,
+                    const struct run_observer *observer, struct result *results);
+int __wrap_service_measure(const struct service *service, struct service_figures *figures);
+void __wrap_storage_between(const struct storage *storage, const struct storage_bytes *before,
+                            const struct storage_bytes *after, struct storage_share *share);
+void __wrap_guard_end(const struct guard_moment *from, struct guard_counts *sum);
+int __wrap_devices_of_path(const struct telemetry_roots *roots, const char *path,
+                           struct device_list *list);
+int __wrap_gethostname(char *name, size_t bytes);
+int __wrap_command_join(struct ranks *ranks);
+
+int __wrap_infer_run(const struct infer_job *job, const struct infer_observer *observer,
+                     struct infer_result *result)
+{
+    *result = (struct infer_result){
+        .cost = {.parameters = 11689512, .forward_macs = 1814073344},
+        .calibrated = job->calibrate == 20 ? 19 : 0,
+        .result = {.job = &job->job, .valid = true, .environment = machine()}};
+    printf("%u warm-up, calibrate %u by %d on %s, side %u, classes %u, %s\n", job->warmup,
+           job->calibrate, (int)job->calibrate_by,
+           job->calibrate_data ? job->calibrate_data : "the same", job->training.side,
+           job->training.classes, job->job.read.data);
+    strcpy(result->backend, "made");
+    snprintf(result->weights, sizeof result->weights, "%s", job->weights ? job->weights : "");
+    result->result.data_was_made = job->warmup == 7;
+    if (job->warmup == 8) {
+        strcpy(result->result.invalid_reason, "clocks <disagree>");
+        result->result.valid = false;
+        strcpy(result->result.notices[result->result.notice_count++], "a notice");
+    }
+    result->rows = calloc(32, sizeof *result->rows);
+    for (uint32_t p = 0; p < job->precision_count; p++)
+        for (uint32_t b = 0; b < job->batch_size_count; b++) {
+            const uint32_t number = result->row_count++, size = job->batch_sizes[b];
+            struct infer_row *row = &result->rows[number];
+            *row = (struct infer_row){.batch_size = size,
+                                      .counted = job->warmup == 9 ? 0 : 900,
+                                      .loss = 1.5 + number,
+                                      .top1 = 0.75 - 0.125 * p,
+                                      .top5 = 0.875 + 0.0625 * p};
+            row->io = (struct result_epoch){
+                .samples = 1000 + number,
+                .skipped = job->warmup == 6,
+                .record_bytes = 5 * MIB,
+                .wall_ns = MS(4000) / (number + 1),
+                .wait_ns = MS(500),
+                .compute_ns = MS(300 + number),
+                .device = {.known = job->warmup != 9, .bytes = (4 - number % 3) * MIB}};
+            strcpy(row->io.device.reason, job->warmup == 9 ? "no counters" : "");
+            snprintf(row->precision, sizeof row->precision, "%s",
+                     job->precisions[p] ? job->precisions[p] : "fp32");
+            row->is_int8 = strcmp(row->precision, "int8") == 0;
+            row->int8 = (struct quantise_share){.in_int8 = job->warmup == 9 ? 0 : 3, .layers = 4};
+            for (uint64_t i = 1; i <= 1000; i++) {
+                histogram_add(&row->latency_ns, MS(i) * (p + 1));
+                histogram_add(&row->compute_ns, MS(i) / (p + 2));
+            }
+            observer->progress(observer->context, number ? row : NULL, number, 9, MS(70));
+            observer->row(observer->context, result, row);
+        }
+    return made_code();
+}
+
+/* Of a load, a run of a GPU that takes a batch of 4 each 250 ms, and a storage that feeds 600
+ * samples/s; of an order, a pass. */
+int __wrap_run_jobs(const struct job *jobs, uint32_t count, struct ranks *ranks,
+                    const struct run_observer *observer, struct result *results)
+{
+    const uint64_t samples = jobs->order.limit_samples_per_rank;
+    struct result_run *run = calloc(1, sizeof *run);
+    struct result_epoch *epoch = run->epochs = calloc(1, sizeof *run->epochs);
+    const double load = jobs->open_load, late = load < 37 ? 1 : load;
+
+    assert_int_equal(count, 1);
+    run->epoch_count = 1;
+    *results = (struct result){.job = jobs,
+                               .valid = true,
+                               .records = 5000,
+                               .data = "/data/set",
+                               .format = "tar",
+                               .run_count = 1,
+                               .runs = run,
+                               .environment = machine()};
+    printf("load %.4g", load);
+    for (const struct option_spec *row = job_options; row->name; row++) {
+        char value[512];
+        option_text(row, jobs, value, sizeof value);
+        if (*value && (!row->fallback || strcmp(value, row->fallback) != 0))
+            printf(" --%s=%s", row->name, value);
+    }
+    printf("\n");
+    if (observer)
+        observer->progress(observer->context,
+                           &(struct run_progress){.job = jobs, .done = 1, .total = 2});
+    if (load > 0) {
+        const uint64_t ns = (uint64_t)((double)samples / 4 * 0.25e9 / load);
+        *epoch =
+            (struct result_epoch){.samples = samples,
+                                  .batches = samples / 4,
+                                  .nominal_ns = ns,
+                                  .paced_samples = samples,
+                                  .paced_bytes = 1000 * samples,
+                                  .paced_ns = ns + MS(1),
+                                  .read_samples = 600,
+                                  .read_ns = MS(1000),
+                                  .skipped = made.calls == 3,
+                                  .limit = load < 37 ? RESULT_LIMIT_TRAINER : RESULT_LIMIT_STORAGE};
+        run->cold.state = ranks->place.ranks == 1 ? RESULT_CACHE_COLD : RESULT_CACHE_WARM;
+        for (uint64_t i = 10; i < samples / 4; i++)
+            histogram_add(&run->batch_late_ns, (uint64_t)(late * 1e4 * (double)i));
+    } else {
+        const bool is_none = strcmp(jobs->order.shuffle, "none") == 0;
+        *epoch =
+            (struct result_epoch){.samples = 3000,
+                                  .record_bytes = 30 * MIB,
+                                  .wall_ns = is_none ? MS(100 + made.calls) : MS(400 + made.calls)};
+        run->cold.pages = made.calls == 5 ? RESIDENCY_WARM : RESIDENCY_COLD;
+        run->cold.metadata_dropped = made.calls != 6;
+        strcpy(run->cold.reason, "5% were resident");
+        results->valid = made.calls != 7;
+        strcpy(results->invalid_reason, "clocks disagree");
+    }
+    snprintf(results->degraded_reason, sizeof results->degraded_reason, "%s",
+             made.degraded ? made.degraded : "");
+    const int code = made_code();
+    results->valid = results->valid && code != 1;
+    results->run_count = code == 2 ? 0 : 1;
+    made.calls++;
+    return code < 0 ? code : 0;
+}
+
+int __wrap_service_measure(const struct service *service, struct service_figures *figures)
+{
+    const double size = service->read_bytes, depth = service->depth;
+
+    assert_true(service->memory.iov_len >= service->read_bytes * service->depth);
+    printf("%s of %u files, %.0f x %.0f, %llu of %llu ns, seed %llx\n",
+           service->reader->plugin->name ? "reads" : "", service->catalog->shard_count, size, depth,
+           (unsigned long long)service->duration_ns, (unsigned long long)service->timeout_ns,
+           (unsigned long long)service->seed);
+    *figures = (struct service_figures){.bytes_per_s = 1e9 * (1 - exp(-depth * size / 1e5)) *
+                                                       (1 + 0.01 * (made.calls++ % 7)),
+                                        .bytes = service->read_bytes * service->depth,
+                                        .latency_s = depth * 1e-4,
+                                        .latency_cv = size * 1e-5,
+                                        .engine = "made engine"};
+    return made_code();
+}
+
+void __wrap_storage_between(const struct storage *storage, const struct storage_bytes *before,
+                            const struct storage_bytes *after, struct storage_share *share)
+{
+    (void)storage, (void)before, (void)after;
+    *share = made.share;
+}
+
+void __wrap_guard_end(const struct guard_moment *from, struct guard_counts *sum)
+{
+    (void)from;
+    *sum = made.guard;
+}
+
+int __wrap_devices_of_path(const struct telemetry_roots *roots, const char *path,
+                           struct device_list *list)
+{
+    (void)roots, (void)path;
+    list->count = made.devices;
+    return 0;
+}
+
+int __wrap_gethostname(char *name, size_t bytes)
+{
+    snprintf(name, bytes, "node7");
+    return 0;
+}
+
+/* All ranks do as this one. */
+static int gather_alike(void *state, const void *mine, uint64_t bytes, void *all)
+{
+    (void)state;
+    for (uint32_t i = 0; i < made.place.ranks; i++)
+        memcpy((char *)all + i * bytes, mine, bytes);
+    return 0;
+}
+
+static int test_done(void *state, bool *done)
+{
+    (void)state;
+    *done = true;
+    return 0;
+}
+
+int __wrap_command_join(struct ranks *ranks)
+{
+    static const struct ranks_ops ops = {.gather = gather_alike, .test = test_done};
+
+    *ranks = ranks_alone();
+    if (made.place.ranks > 1) {
+        ranks->ops = &ops;
+        ranks->place = made.place;
+    }
+    return 0;
+}
+
+/* Golden pages are found from where the test started. What depends on the build is left out. */
+static void page_end_below(const char *name, int here)
+{
+    static const char *const parts[][2] = {
+        {"  \"iobench_version\"", "\n"}, {"  \"checksum\"", "\n"}, {"    \"modules\"", "],\n"}};
+    char *text = page_text();
+
+    for (int i = 0; i < 3; i++)
+        for (char *from; (from = strstr(text, parts[i][0]));) {
+            const char *to = strstr(from, parts[i][1]) + strlen(parts[i][1]);
+            memmove(from, to, strlen(to) + 1);
+        }
+
+    assert_int_equal(fchdir(here), 0);
+    assert_golden(name, text);
+    assert_int_equal(chdir(test_folder), 0);
+}
+
+static void commands_of_made_measurements(void **unused)
+{
+    static const char set[][16] = {"set/a/1.jpg", "set/a/2.jpg", "set/b/3.jpg", "set/b/4.jpg",
+                                   "set/c/5.jpg"};
+    static const int codes[] = {-ENOMEM, -EIO, 1, 2, 0, -EINVAL};
+    static char bytes[200000];
+
+    const int here = open(".", O_PATH | O_CLOEXEC);
+
+    (void)unused;
+    assert_int_equal(chdir(test_folder), 0);
+    assert_true(mkdir("set", 0700) == 0 && mkdir("set/a", 0700) == 0 && mkdir("set/b", 0700) == 0 &&
+                mkdir("set/c", 0700) == 0 && mkdir("many", 0700) == 0);
+    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
+        folder_write(set[i], "\xff\xd8\xff", 3);
+    folder_write("large", bytes, sizeof bytes);
+    folder_write("weights", bytes, 1);
+    folder_write("many/1", bytes, 70000);
+    folder_write("many/2", bytes, 5000);
+    page_begin();
+    command_line(&command_infer, "--data set --network lenet --batch-size 1,8 --precision "
+                                 "fp32,int8 --calibrate-images 20 --init weights --json -");
+    command_line(&command_infer, "--data set --network lenet --batch-size 1,8 --precision "
+                                 "fp32,int8 --calibrate-images 20 --init weights --warmup 7");
+    command_line(&command_infer,
+                 "--data set --network tiny --size 48 --classes 9 --batch-size 2 --warmup 6");
+    command_line(&command_infer, "--data set --network lenet --batch-size 2,3 --precision "
+                                 "int8,fp16,int8 --warmup 9 --init weights --json report");
+    command_line(
+        &command_infer,
+        "--data set --network lenet --warmup 8 --calibrate-data set --calibrate-by absmax");
+    command_line(&command_infer, "--data set --network lenet --precision fp8");
+    command_line(&command_infer, "--data set --network lenet --checkpoint set --init weights");
+    made.code = -ENOMEM;
+    command_line(&command_infer, "--data set --network lenet");
+    page_end_below("commands-infer.txt", here);
+
+    page_begin();
+    command_line(&command_ramp,
+                 "--data set --trainer replay:rate=16 -B 4 --decode none --plot ramp.svg");
+    command_line(&command_ramp, "--data set --trainer replay:rate=16 -B 4 --decode none --runs 1 "
+                                "--from 30 --to 40 --limit 50% --duration 20s "
+                                "--precision 10% --limit-samples 90 --drop-caches");
+    made.degraded = "another <process> read";
+    command_line(&command_ramp,
+                 "--data set --trainer replay:rate=16 -B 4 --decode none --from 8 --to 8 --json -");
+    made.degraded = NULL;
+    made.place = (struct ranks_place){.ranks = 4, .nodes = 2, .local_ranks = 2};
+    command_line(
+        &command_ramp,
+        "--data set --trainer replay:rate=16 -B 4 --decode none --from 50 --to 20 --runs 1");
+    made.place = (struct ranks_place){0};
+    for (int i = 0; i < 3; i++) {
+        made.code = codes[i];
+        command_line(&command_ramp,
+                     "--data set --trainer replay:rate=16 -B 4 --decode none --from 3 --to 3");
+    }
+    command_line(&command_ramp, "--data set --trainer replay:rate=16 -B 4 --runs 2");
+    command_line(&command_ramp, "--data set --trainer none");
+    command_line(&command_ramp, "--trainer replay:rate=16");
+    command_line(&command_ramp, "--data set --plot ramp.txt");
+    page_end_below("commands-ramp.txt", here);
+
+    page_begin();
+    made.calls = 0;
+    command_line(&command_shuffle, "none epoch --data set --measure --runs 4 --batch-size 2 "
+                                   "--classes 3 --window 3 --bs 4k -q 5 --direct --memory 64m "
+                                   "--reader pread --seed 9 --limit-samples 4 --plot front.svg");
+    command_line(&command_shuffle, "none epoch --data set --measure --runs 1 --batch-size 2 "
+                                   "--ranks 2 --partition sticky --remainder pad");
+    for (int i = 0; i < 4; i++) {
+        made.code = codes[i];
+        command_line(&command_shuffle, "none --data set --measure --runs 1 --batch-size 2");
+    }
+    command_line(&command_shuffle, "none --measure");
+    page_end_below("commands-orders.txt", here);
+
+    page_begin();
+    made.calls = 0;
+    made.devices = 1;
+    made.share = (struct storage_share){
+        .known = true, .bytes = 5 * (4096 * 3 + 65536 * 3), .method = "made counter"};
+    command_line(&command_size, "--measure large --read-sizes 4k,64k,1m --depths 1,2");
+    command_line(
+        &command_size,
+        "--measure many --read-sizes 4k,64k --depths 1,2,8 --measure-time 5ms --seed 4 --save -");
+    made.share.of_node = true;
+    made.share.bytes *= 2;
+    command_line(&command_size, "--measure large --read-sizes 4k,64k --depths 1,2 --save -");
+    made.place = (struct ranks_place){.ranks = 4, .nodes = 2, .local_ranks = 2};
+    made.guard =
+        (struct guard_counts){.is_starved = true, .delayed_percent = 12, .stolen_percent = 34};
+    made.share.bytes = 7 * (4096 * 3 + 65536 * 3);
+    command_line(&command_size,
+                 "--measure large --read-sizes 4k,64k --depths 1,2 --save profile.ini");
+    command_line(&command_size, "--measure large --read-sizes 4k,64k --depths 1,2 --save -");
+    made.devices = 0;
+    made.guard.is_starved = false;
+    made.share = (struct storage_share){.reason = "no counters"};
+    command_line(&command_size, "--measure large --read-sizes 4k --depths 3 --save -");
+    made.place.ranks = 5;
+    made.devices = 2;
+    command_line(&command_size, "--measure large --read-sizes 4k --depths 3");
+    made.place = (struct ranks_place){0};
+    made.guard = (struct guard_counts){.is_throttled = true, .throttled_percent = 55};
+    command_line(&command_size, "--measure large --read-sizes 4k --depths 3 --save -");
+    made.guard = (struct guard_counts){0};
+    for (int i = 1; i < 6; i += 4) {
+        made.code = codes[i];
+        command_line(&command_size, "--measure large --read-sizes 4k --depths 3");
+    }
+    command_line(&command_size, "--measure large --read-sizes 1m --depths 3");
+    command_line(&command_size, "--measure large --read-sizes 5k --depths 3");
+    command_line(&command_size, "--measure weights --read-sizes 4k --depths 3");
+    page_end_below("commands-storage.txt", here);
+    assert_true(fchdir(here) == 0 && close(here) == 0);
+}
+
 /* ---- options: what each takes, of commands and plug-ins ---- */
 
 static void put_options(FILE *stream, const char *owner, const struct option_spec *row)
@@ -1405,6 +1807,7 @@ int main(int argument_count, char **arguments)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_each_option_takes),
         cmocka_unit_test_setup_teardown(a_recording_of_two_lines, folder_setup, folder_teardown),
+        FOLDER_TEST(commands_of_made_measurements),
         cmocka_unit_test(all_of_a_checkpoint),
         cmocka_unit_test(all_of_a_poor_checkpoint),
         cmocka_unit_test(all_of_a_fabric),
