@@ -37,7 +37,8 @@ CLI_TESTS = \
 	tests/cli/plot.sh \
 	tests/cli/modules.sh tests/cli/portable.sh \
 	tests/cli/ramp.sh \
-	tests/cli/refusals.sh \
+	tests/cli/refusals-clusters.sh tests/cli/refusals-commands.sh tests/cli/refusals-files.sh \
+	tests/cli/refusals-rest.sh tests/cli/refusals-runs.sh tests/cli/refusals-sweeps.sh \
 	tests/cli/resume.sh \
 	tests/cli/run.sh \
 	tests/cli/sandbox.sh \
@@ -76,7 +77,7 @@ endif
 TESTS += $(CROSS_TESTS) $(CLI_TESTS)
 EXTRA_DIST += tests/cli/cross.sh tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/as_found.py tests/cli/net_document.py tests/cli/sandbox_probe.c tests/cli/fortified.h \
-	tests/cli/streams.sh tests/cli/watched.py \
+	tests/cli/refusals.sh tests/cli/streams.sh tests/cli/watched.py \
 	tests/cli/saved/compare.txt tests/cli/saved/compare-pairs.txt tests/cli/saved/help-compare.txt \
 	tests/cli/saved/doctor.txt tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/pages-commands.txt tests/cli/saved/pages-studies.txt \

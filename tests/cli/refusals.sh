@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What is refused, and its whole text: tests/cli/saved/refusals-*.txt are sessions. Each line that begins with "$ " is run
 # by a shell; below it stand its output, its messages ("! ") and its exit status, or that it is accepted. A new case is a
-# new line "$ ..." and UPDATE=1, which rewrites what stands below each; check the difference by hand.
+# new line "$ ..." and UPDATE=1, which rewrites what stands below each; check the difference by hand. This script runs all;
+# each refusals-*.sh a share, the sections of a session whose heading it names.
 # shellcheck disable=SC2154,SC2034,SC2329 # tmp and tried are those of streams.sh; the sessions call the functions
 . "$(dirname "$0")/streams.sh"
 for feature in MPI NFS URING ARCHIVE; do
@@ -50,7 +51,8 @@ edited() { # SET SCRIPT: with another index.json
     iobench verify bad -f mds
 }
 
-for session in "$SRCDIR"/tests/cli/saved/refusals-*.txt; do
+SECTIONS=${SECTIONS-1}
+for session in "$SRCDIR"/tests/cli/saved/refusals-${SESSION-*}.txt; do
     name=$(basename "$session")
     tried=$name
     mkdir "$T/$name" && cd "$T/$name" || exit 1
@@ -58,6 +60,7 @@ for session in "$SRCDIR"/tests/cli/saved/refusals-*.txt; do
         cp -R "$SRCDIR/tests/golden/$format" .
     done
     chmod -R u+w .
+    awk "BEGIN { on = $SECTIONS } /^# ---- / { on = $SECTIONS } on" "$session" >"$T/part"
     while IFS= read -r line; do
         case $line in
         '$ '*)
@@ -74,13 +77,17 @@ for session in "$SRCDIR"/tests/cli/saved/refusals-*.txt; do
             ;;
         '' | '#'*) printf '%s\n' "$line" ;;
         esac
-    done <"$session" |
+    done <"$T/part" |
         # What this build has, and where it is tested.
         sed "s|$T/$name|HERE|g; s|$T|ABOVE|g; s/draft-[a-z0-9]*/draft-NAME/; s|$PROGRAMS/iobench|iobench|g; s/iobench [0-9][0-9.]*[0-9]/iobench VERSION/
             s|, [0-9.,]* [mun]*s, [0-9.,e-]* .iB/s$|, TIME|
             /unknown \(reader\|decoder\|backend\|format\|transport\|source\|exchange\|probe\|writer\|trainer\)/s/(known: [^)]*)/(known: ...)/" >"$tmp/out"
     : >"$tmp/err"
-    saved "$name"
+    if [ "${UPDATE:-0}" = 0 ]; then
+        diff -u "$T/part" "$tmp/out" || fault "differs from tests/cli/saved/$name"
+    else
+        saved "$name"
+    fi
 done
 cd "$T" || exit 1
 finish
