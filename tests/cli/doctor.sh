@@ -109,6 +109,43 @@ expect 0 env COLUMNS=80 "$IOBENCH" doctor --fabric --proc-root proc --sysfs-root
 printf '%s\n' "$out" | grep -q '^  ok *mlx5_0/1 link' || die "the first of two ports is not ok"
 printf '%s\n' "$out" | grep -q '^  no *mlx5_1/1 link' || die "the second of two ports is not down"
 
+# Links without a signal, or disabled; addresses that pass no router, or none; counters elsewhere, or not readable.
+machine
+put $ib/ports/1/state "1: DOWN"
+put $ib/ports/1/phys_state "2: Polling"
+rm $ib/ports/1/gids/[23]
+rm -r $ib/ports/1/counters
+put $ib/ports/1/hw_counters/rx_bytes 5
+put $ib/ports/1/hw_counters/rp_cnp_handled 11
+put $ib/ports/1/hw_counters/packet_seq_err 3
+put $ib/ports/1/hw_counters/local_ack_timeout_err 4
+doctor
+put $ib/ports/1/link_layer InfiniBand
+put $ib/ports/1/phys_state "3: Disabled"
+put $ib/ports/1/lid 0x5
+put $ib/ports/1/sm_lid 0x1
+doctor
+machine
+rm -r $ib/ports/1/gids $ib/ports/1/counters/port_rcv_data sys/class/net/eth1/ecn
+mkdir $ib/ports/1/counters/port_rcv_data
+put sys/module/rpcrdma/refcnt 1
+put proc/self/mountinfo "36 25 0:44 / /mnt/set rw - nfs4 nas:/x rw,proto=tcp,timeo=600"
+put sys/class/net/eth1/speed 9999
+put sys/class/net/eth1/mtu 1500
+put sys/class/net/eth2/device/vendor 0x15b3
+put sys/class/net/eth2/type 1
+put sys/class/net/eth2/operstate up
+put sys/class/net/eth2/mtu 1400
+# Three bridges: one that hides, one whose ACS is its second capability and redirects completions alone; and no bridge.
+put sys/bus/pci/devices/0000:16:00.1/class 0x060401
+head -c 64 /dev/zero >sys/bus/pci/devices/0000:16:00.1/config
+doctor
+put sys/bus/pci/devices/0000:16:00.2/class 0x060400
+{ head -c 256 /dev/zero && printf '\001\000\001\024' && head -c 60 /dev/zero && printf '\015\000\001\000\000\000\010\000' &&
+    head -c 3768 /dev/zero; } >sys/bus/pci/devices/0000:16:00.2/config
+put sys/bus/pci/devices/0000:16:00.3/class 0x020000
+doctor
+
 # InfiniBand: a link without a subnet manager; IPoIB with small packets.
 machine
 put $ib/ports/1/link_layer InfiniBand
@@ -161,11 +198,50 @@ python3 -c 'import json; rows = json.load(open("fabric.json"))
 assert any(row["name"] == "mlx5_0/1 GID" and row["state"] == "ok" for row in rows), rows' || die "fabric.json"
 echo "each fault of a fabric is found, with its remedy"
 
+# This machine and its storage, where what is true is known from elsewhere; of a user with few rights, too.
+mkdir bin empty
+put bin/mpirun '#!/bin/sh'
+chmod +x bin/mpirun
+expect 0 "$IOBENCH" pack synthetic:count=9,mean=4k set -f tar
+limits() { # FILES STATUS COMMAND...: with at most so many open files
+    files=$1 status=$2
+    shift 2
+    # shellcheck disable=SC2016 # of the other shell
+    expect "$status" sh -c 'ulimit -n "$0" && exec "$@"' "$files" "$@"
+}
+limits 4095 0 env "PATH=$PWD/bin:$PATH" "$IOBENCH" doctor set empty
+says "kernel $(uname -sr)" "open files limit 4095 data sets of many shards will reopen files" "MPI mpirun found" \
+    "usable, load" "ok bytes read /proc/self/io is readable" "ok verify cold via" " available, by " \
+    "set ok access readable ok format tar (tar shards of WebDataset)" "file system $(df --output=fstype . | tail -n 1) at " \
+    "reader auto is " "verify cold by " "empty ok access readable warn format empty: " \
+    "create a data set in any format with" "warn reader not tested: no file found ok passthrough not tested: no file found" \
+    "warn verify cold not tested: no file found"
+! printf '%s\n' "$out" | grep "cannot create a file" || die "a file of the set was not opened with O_DIRECT"
+clock=/sys/devices/system/clocksource/clocksource0/current_clocksource
+[ ! -r $clock ] || says "clock $(cat $clock)"
+[ -e /proc/driver/nvidia ] || says "no GPUs none found not required: --trainer replay:h200 simulates one"
+limits 4096 1 env PATH=/nothing "$IOBENCH" doctor missing set/missing
+says "ok open files limit 4096" "no MPI no mpirun not required on one node; start ranks by hand with --ranks N --rank I" \
+    "missing no access No such file or directory this user cannot measure anything below it set/missing no access"
+if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ]; then
+    expect 0 "$IOBENCH" doctor /dev/shm
+    says "warn file system tmpfs at /dev/shm (" ") memory, not storage: never cold warn devices tmpfs" "ok read-ahead unknown: not in"
+fi
+online=$(getconf _NPROCESSORS_ONLN)
+if [ "$online" -gt 1 ] && taskset -c 0 true 2>/dev/null; then
+    expect 0 taskset -c 0 "$IOBENCH" doctor
+    says "warn CPUs 1 of $online usable, load"
+fi
+if setpriv --reuid 65534 --clear-groups sh -c "cd / && $IOBENCH --version" >/dev/null 2>&1; then
+    expect 0 sh -c "ulimit -l 64 && cd / && exec setpriv --reuid 65534 --clear-groups $IOBENCH doctor"
+    says "warn pinned memory limit 64.00 KiB buffers cannot be registered with the kernel, which costs CPU time" \
+        "warn drop caches only file by file (posix_fadvise) dentries and inodes stay cached"
+fi
+
 # Without /proc a run works all the same, and doctor names the cause of what does not.
 # LeakSanitizer needs it.
 if ! grep -q "fsanitize=address" "$(dirname "$CONFIG")/Makefile" && unshare -m umount -l /proc 2>/dev/null; then
     without_proc="umount -l /proc && exec $IOBENCH"
-    expect 0 "$IOBENCH" pack synthetic:count=9,mean=4k set
     expect 0 unshare -m sh -c "$without_proc run --data set --runs 1 --decode none"
     expect 0 unshare -m sh -c "$without_proc doctor"
     says "without /proc" "mount -t proc"
