@@ -8,7 +8,7 @@
 UNIT_LIBS = $(LIBIOBENCH_LIBS) $(CMOCKA_LIBS)
 LDADD = $(UNIT_LIBS)
 EXTRA_DIST += tests/unit/allocations.h tests/unit/backends.h tests/unit/decoding.h tests/unit/fault_fs.h \
-	tests/unit/fixture.h tests/unit/folder.h tests/unit/machine.h tests/unit/manual_clock.h \
+	tests/unit/fixture.h tests/unit/folder.h tests/unit/session.h tests/unit/manual_clock.h \
 	tests/unit/memory_reader.h tests/unit/mounts.h tests/unit/nfs_stand_in.h tests/unit/pictures.h \
 	tests/unit/resize_reference.h \
 	tests/unit/reader_set.h tests/unit/training.h tests/unit/unit.h tests/unit/wire.h tests/unit/worked.h

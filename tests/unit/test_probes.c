@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Each probe on a folder that imitates a machine's /proc and /sys, and the sampler on this machine.
- */
+ * The sampler, on this machine. */
 #include "tests/unit/allocations.h"
-#include "tests/unit/machine.h"
-#include "tests/unit/session.h"
+#include "tests/unit/folder.h"
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "telemetry/counters.h"
 #include "telemetry/monitor.h"
 #include "telemetry/sampler.h"
 
@@ -15,113 +12,7 @@
 #include <string.h>
 #include <stdio.h>
 #include <unistd.h>
-#include <sys/sysmacros.h>
-#include <sys/stat.h>
 #include <stdlib.h>
-
-static char proc_root[512], sys_root[512];
-static const struct telemetry_roots roots = {.proc = proc_root, .sys = sys_root};
-
-/* ---- a session with each probe ---- */
-
-static struct look look;
-static size_t pid_count;
-
-/* What changed since the last sample, or all. */
-static void say_values(const uint64_t *before)
-{
-    for (uint32_t i = 0; i < look.probe.metrics.count; i++) {
-        const struct metric *metric = &look.probe.metrics.metrics[i];
-        if (before && before[i] == look.values[i])
-            continue;
-        say("  %s %s ", metric->part, metric->quantity);
-        if (look.values[i] == PROBE_MISSING)
-            say("unknown");
-        else
-            say("%llu", (unsigned long long)(look.values[i] * metric->scale));
-        say("%s%s\n", metric->kind == METRIC_LEVEL ? ", a level" : "",
-            metric->saturates ? ", saturates" : "");
-    }
-}
-
-static void run_command(int count, char **words, const char *input)
-{
-    if (strcmp(words[0], "put") == 0) {
-        folder_put(words[1], input);
-    } else if (strcmp(words[0], "remove") == 0) {
-        assert_int_equal(remove(folder_path(words[1])), 0);
-    } else if (strcmp(words[0], "link") == 0) {
-        assert_int_equal(symlink(words[2], folder_path(words[1])), 0);
-    } else if (strcmp(words[0], "set") == 0) {
-        setenv(words[1], words[2] ? words[2] : "", 1);
-    } else if (strcmp(words[0], "pids") == 0) {
-        pid_count = (size_t)atoi(words[1]);
-    } else if (strcmp(words[0], "probe") == 0) { /* NAME [PATH...] */
-        static const int pids[] = {7, 8};
-        const struct probe_site site = {.roots = &roots,
-                                        .paths = (const char *const *)words + 2,
-                                        .path_count = (size_t)count - 2,
-                                        .pids = pids,
-                                        .pid_count = pid_count};
-        probe_close(&look.probe);
-        const int code = look_open(&look, words[1], &site);
-        say_result(code);
-        if (look.probe.slow_interval_ns)
-            say("  at most every %llu ms\n",
-                (unsigned long long)look.probe.slow_interval_ns / 1000000);
-        if (code == 0)
-            say_values(NULL);
-    } else if (strcmp(words[0], "sample") == 0) {
-        uint64_t before[256];
-        memcpy(before, look.values, sizeof before);
-        probe_sample(&look.probe, look.values);
-        say_values(before);
-    } else if (strcmp(words[0], "ports") == 0) {
-        struct infiniband_port ports[8];
-        const uint32_t found = infiniband_list(&roots, ports, (uint32_t)atoi(words[1]));
-        for (uint32_t i = 0; i < found; i++)
-            say("  %s %u %s %s %g Gbit/s %s\n", ports[i].device, ports[i].number,
-                ports[i].link_layer, ports[i].active ? "active" : "down", ports[i].gbit_per_s,
-                ports[i].interface);
-    } else if (strcmp(words[0], "rate") == 0) {
-        say("  %g\n", infiniband_parse_rate(text_of_string(input)));
-    } else { /* io_stat or blkio MAJOR MINOR */
-        struct cgroup_counters sum = {1, 2, 3, 4};
-        say("  %s\n",
-            (strcmp(words[0], "blkio") == 0 ? cgroup_add_blkio : cgroup_add_io_stat)(
-                text_of_string(input), (unsigned)atoi(words[1]), (unsigned)atoi(words[2]), &sum)
-                ? "listed"
-                : "not listed");
-        say("  %llu %llu %llu %llu\n", (unsigned long long)sum.read_bytes,
-            (unsigned long long)sum.write_bytes, (unsigned long long)sum.reads,
-            (unsigned long long)sum.writes);
-    }
-}
-
-static void all_of_an_imitated_machine(void **unused)
-{
-    (void)unused;
-    session_marks[1][0] = "@NVML", session_marks[1][1] = MOCK_NVML;
-    session_run("probes.txt", run_command);
-    probe_close(&look.probe);
-}
-
-static void all_of_its_disks(void **unused)
-{
-    static char device[32];
-    struct stat status;
-
-    (void)unused;
-    assert_int_equal(stat(test_folder, &status), 0);
-    if (major(status.st_dev) == 0)
-        skip(); /* a file system without its own device */
-    snprintf(device, sizeof device, "%u:%u", major(status.st_dev), minor(status.st_dev));
-    session_marks[1][0] = "@DEVICE", session_marks[1][1] = device;
-    session_run("disks.txt", run_command);
-    probe_close(&look.probe);
-}
-
-/* ---- the sampler, on this machine ---- */
 
 static void count_rows(void *context, const struct series *series)
 {
@@ -314,25 +205,14 @@ static void asked_for_probes_must_be_there(void **unused)
     sampler_close(sampler);
 }
 
-static int setup(void **state)
-{
-    if (folder_setup(state))
-        return -1;
-    snprintf(proc_root, sizeof proc_root, "%s/proc", test_folder);
-    snprintf(sys_root, sizeof sys_root, "%s/sys", test_folder);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_of_an_imitated_machine),
-        cmocka_unit_test(all_of_its_disks),
         cmocka_unit_test(samples_come_in_time),
         cmocka_unit_test(a_stop_does_not_wait_for_the_next_sample),
         cmocka_unit_test(asked_for_probes_must_be_there),
         cmocka_unit_test(a_sample_that_was_held_up_is_taken_again),
     };
 
-    return cmocka_run_group_tests(tests, setup, folder_teardown);
+    return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }
