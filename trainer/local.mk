@@ -66,10 +66,8 @@ endif
 
 if HAVE_CUDA
 libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda_settings.h
-CUDA_SOURCES = trainer/cuda/backward.c trainer/cuda/blocks.c trainer/cuda/blocks.h trainer/cuda/compile.c \
-	trainer/cuda/build.c trainer/cuda/build.h \
-	trainer/cuda/cuda.c $(DNN_CHECKED) trainer/cuda/forward.c \
-	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/int8.c trainer/cuda/model.c trainer/cuda/model.h \
+CUDA_SOURCES = trainer/cuda/blocks.c trainer/cuda/blocks.h trainer/cuda/build.c trainer/cuda/cuda.c $(DNN_CHECKED) \
+	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/model.c trainer/cuda/model.h \
 	trainer/cuda/p2p.c trainer/cuda/program.c trainer/cuda/program.h \
 	trainer/cuda/step.c trainer/cuda/step.h
 # Without cuDNN: shapes, and the check of what computes them.

@@ -9,7 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "trainer/cuda/build.h"
+#include "trainer/cuda/program.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -26,15 +26,17 @@ int __lsan_is_turned_off(void)
     return 1;
 }
 
+extern const struct backend_ops iobench_backend_cuda;
 static struct cuda_settings settings = {.deterministic = true};
 
 static void model_make(struct cuda_model *model, struct dnn *dnn, const struct graph *graph,
-                       int precision)
+                       int precision, const float *ranges)
 {
     settings.precision = precision;
     *model = (struct cuda_model){.dnn = dnn, .outlined = true};
     assert_int_equal(cuda_model_open(model, &settings,
-                                     &(struct backend_config){.graph = graph, .training = true}),
+                                     &(struct backend_config){
+                                         .graph = graph, .training = true, .ranges = ranges}),
                      0);
 }
 
@@ -90,7 +92,7 @@ static uint32_t compile(struct dnn *dnn, const struct network *network, int prec
 
     memset(&fused, 0, sizeof fused);
     assert_non_null(graph);
-    model_make(&model, dnn, graph, precision);
+    model_make(&model, dnn, graph, precision, NULL);
     struct cuda_program *program = cuda_compile(&model, batch, true);
     if (!program)
         fail_msg("%s: %s", network->name, fail_reason());
@@ -214,7 +216,7 @@ static double traffic(const struct graph *graph, uint32_t capability, int fusion
 
     settings.precision = CUDA_FP16;
     settings.fusion = fusion;
-    if (cuda_schedule(&settings, &request, &schedule))
+    if (iobench_backend_cuda.schedule(&settings, &request, &schedule))
         fail_msg("%s", fail_reason());
     *flops = 0;
     for (uint32_t i = 0; i < schedule.count; i++) {
@@ -273,9 +275,7 @@ static void int8_runs_through(void **unused)
     (void)unused;
     for (uint32_t i = 0; i < graph->node_count; i++)
         ranges[i] = 1;
-    model_make(&model, dnn, graph, CUDA_FP16);
-    model.config.ranges = ranges;
-    assert_int_equal(cuda_int8_open(&model), 0);
+    model_make(&model, dnn, graph, CUDA_FP16, ranges);
     struct cuda_program *program = cuda_compile(&model, 64, false);
     if (!program)
         fail_msg("%s", fail_reason());
@@ -290,7 +290,6 @@ static void int8_runs_through(void **unused)
     assert_int_equal(sums, 16);
     assert_int_equal(changes, 1); /* from the last convolution to the pool */
     cuda_program_destroy(program);
-    cuda_int8_close(&model);
     cuda_model_close(&model);
     free(ranges);
     graph_destroy(graph);
@@ -306,14 +305,12 @@ static void int8_keeps_every_pool(void **unused)
     struct cuda_model model;
 
     (void)unused;
-    model_make(&model, NULL, graph, CUDA_FP16);
-    model.config.ranges = ranges;
     for (uint32_t i = 0; i < graph->node_count; i++) {
         ranges[i] = 1;
         pools +=
             graph->nodes[i].kind == GRAPH_MAX_POOL || graph->nodes[i].kind == GRAPH_AVERAGE_POOL;
     }
-    assert_int_equal(cuda_int8_open(&model), 0);
+    model_make(&model, NULL, graph, CUDA_FP16, ranges);
     struct cuda_program *program = cuda_compile(&model, 8, false);
     if (!program)
         fail_msg("%s", fail_reason());
@@ -324,7 +321,6 @@ static void int8_keeps_every_pool(void **unused)
     }
     assert_int_equal(computed, pools);
     cuda_program_destroy(program);
-    cuda_int8_close(&model);
     cuda_model_close(&model);
     free(ranges);
     graph_destroy(graph);

@@ -34,12 +34,12 @@ static const struct cuda_chain *chain_of(const struct maker *maker, uint32_t nod
     return chains && chains[node].end ? &chains[node] : NULL;
 }
 
-/* Return the only consumer of a node, if it is of that kind and not kept; else CUDA_NO_NODE. */
+/* Return the only consumer of a node, if it is of that kind and not kept; else CUDA_NONE. */
 static uint32_t only_consumer(const struct maker *maker, uint32_t node, enum graph_kind kind)
 {
     const uint32_t found = graph_only_consumer(maker->graph, node, kind);
 
-    return found && !maker->nodes[found].kept ? found : CUDA_NO_NODE;
+    return found && !maker->nodes[found].kept ? found : CUDA_NONE;
 }
 
 static int look_at_graph(struct maker *maker)
@@ -55,7 +55,7 @@ static int look_at_graph(struct maker *maker)
         const struct graph_node *node = &graph->nodes[i];
         const bool layer = node->kind == GRAPH_CONVOLUTION || node->kind == GRAPH_FULLY_CONNECTED;
         struct node *own = &nodes[i];
-        own->relu = own->pool = own->norms[0] = own->norms[1] = CUDA_NO_NODE;
+        own->relu = own->pool = own->norms[0] = own->norms[1] = CUDA_NONE;
         own->kept = maker->config->keeps_nodes;
         for (uint32_t j = 0; j < node->input_count; j++)
             if (node->inputs[j] == 0 && (!layer || node->groups > 1))
@@ -82,12 +82,12 @@ static int look_at_graph(struct maker *maker)
         if (own->kept || !takes_relu[node->kind])
             continue;
         own->relu = only_consumer(maker, i, GRAPH_RELU);
-        if (own->relu != CUDA_NO_NODE)
+        if (own->relu != CUDA_NONE)
             nodes[own->relu].inside = true;
-        if (node->kind == GRAPH_BATCH_NORM && own->relu != CUDA_NO_NODE) {
+        if (node->kind == GRAPH_BATCH_NORM && own->relu != CUDA_NONE) {
             const uint32_t pool = only_consumer(maker, own->relu, GRAPH_MAX_POOL);
             const struct graph_window *window =
-                pool == CUDA_NO_NODE ? NULL : &graph->nodes[pool].window;
+                pool == CUDA_NONE ? NULL : &graph->nodes[pool].window;
             if (window && window->height * window->width <= WINNERS_MAX) {
                 own->pool = pool;
                 nodes[pool].inside = true;
@@ -132,17 +132,17 @@ static int add_block(const struct maker *maker, struct cuda_blocks *blocks, uint
     const struct graph_node *node = &maker->graph->nodes[number];
     const struct node *own = &maker->nodes[number];
     const struct cuda_chain *chain = chain_of(maker, number);
-    const bool is_stem = own->pool != CUDA_NO_NODE;
+    const bool is_stem = own->pool != CUDA_NONE;
     /* the side of a sum that passes through a BN comes first */
-    const bool swapped = own->norms[0] == CUDA_NO_NODE && own->norms[1] != CUDA_NO_NODE;
+    const bool swapped = own->norms[0] == CUDA_NONE && own->norms[1] != CUDA_NONE;
     struct cuda_block block = {.kind = is_stem ? CUDA_BLOCK_STEM : kinds[node->kind],
                                .node = number,
-                               .end = is_stem                     ? own->pool
-                                      : own->relu != CUDA_NO_NODE ? own->relu
-                                                                  : number,
+                               .end = is_stem                  ? own->pool
+                                      : own->relu != CUDA_NONE ? own->relu
+                                                               : number,
                                .input_count = node->input_count,
-                               .norms = {CUDA_NO_NODE, CUDA_NO_NODE},
-                               .relu = own->relu != CUDA_NO_NODE || node->kind == GRAPH_RELU,
+                               .norms = {CUDA_NONE, CUDA_NONE},
+                               .relu = own->relu != CUDA_NONE || node->kind == GRAPH_RELU,
                                .needs_gradient = node->needs_gradient};
 
     for (uint32_t i = 0; i < node->input_count; i++)
@@ -152,7 +152,7 @@ static int add_block(const struct maker *maker, struct cuda_blocks *blocks, uint
     for (uint32_t i = 0; node->kind == GRAPH_ADD && i < 2; i++) {
         block.norms[i] = own->norms[swapped ? 1 - i : i];
         block.inputs[i] = node->inputs[swapped ? 1 - i : i];
-        if (block.norms[i] != CUDA_NO_NODE)
+        if (block.norms[i] != CUDA_NONE)
             block.inputs[i] = maker->graph->nodes[block.norms[i]].inputs[0];
     }
     if (chain) {
@@ -181,7 +181,7 @@ int cuda_blocks_make(struct cuda_blocks *blocks, const struct cuda_blocks_config
         (struct cuda_blocks){.of_node = memory_array(graph->node_count, sizeof *blocks->of_node)};
     int code = maker.nodes && blocks->of_node ? look_at_graph(&maker) : -ENOMEM;
     for (uint32_t i = 0; i < graph->node_count && code == 0; i++)
-        blocks->of_node[i] = CUDA_NO_NODE;
+        blocks->of_node[i] = CUDA_NONE;
     for (uint32_t i = 0; i < graph->node_count && code == 0; i++) {
         if (maker.nodes[i].inside)
             continue;

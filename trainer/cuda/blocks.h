@@ -9,8 +9,7 @@
 #ifndef IOBENCH_TRAINER_CUDA_BLOCKS_H
 #define IOBENCH_TRAINER_CUDA_BLOCKS_H
 
-#include "trainer/cuda/dnn.h"
-#include "trainer/graph.h"
+#include "trainer/cuda/model.h"
 
 enum cuda_block_kind {
     CUDA_BLOCK_INPUT,
@@ -33,15 +32,13 @@ enum cuda_output {
     CUDA_OUTPUT_BY_INPUT,   /* the convolution before it, in inference */
 };
 
-enum { CUDA_NO_NODE = UINT32_MAX };
-
 struct cuda_block {
     enum cuda_block_kind kind;
     uint32_t node; /* the node at whose place it is computed, and which names it */
     uint32_t end;  /* the node whose output it computes */
     uint32_t input_count;
     uint32_t inputs[GRAPH_INPUTS_MAX];
-    uint32_t norms[2]; /* of a sum or a stem: the BN of each side, or CUDA_NO_NODE */
+    uint32_t norms[2]; /* of a sum or a stem: the BN of each side, or CUDA_NONE */
     bool relu;
     bool needs_gradient;
     uint32_t user_count, first_user, last_user; /* blocks that read the output, counted per edge */
@@ -54,14 +51,7 @@ struct cuda_block {
 struct cuda_blocks {
     struct cuda_block *rows;
     uint32_t count;
-    uint32_t *of_node; /* the block that outputs a node; CUDA_NO_NODE: inside a block */
-};
-
-/* Nodes that an INT8 convolution computes besides itself, if nothing else reads the outputs in
- * between: BN, folded into its weights; the sum with `other`, held in INT8; ReLU. Only the output
- * of the last node is stored. 0: none; end 0: the node is no such convolution. */
-struct cuda_chain {
-    uint32_t norm, sum, other, relu, end;
+    uint32_t *of_node; /* the block that outputs a node; CUDA_NONE: inside a block */
 };
 
 struct cuda_blocks_config {

@@ -17,7 +17,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "trainer/cuda/build.h"
+#include "trainer/cuda/program.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -337,8 +337,7 @@ static int cuda_load(void *state, const float *parameters, const float *momenta,
     struct cuda_state *cuda = state;
 
     assert(nothing_flies(cuda));
-    int code = cuda_model_load(&cuda->model, parameters, momenta, statistics);
-    return code ? code : cuda_int8_load(&cuda->model);
+    return cuda_model_load(&cuda->model, parameters, momenta, statistics);
 }
 
 static int cuda_open(void *state, const void *settings_given, const struct backend_config *config)
@@ -364,8 +363,6 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
     free(cached);
     if (code == 0)
         code = cuda_model_open(&cuda->model, settings, config);
-    if (code == 0)
-        code = cuda_int8_open(&cuda->model);
     if (code == 0 && config->calibration) {
         cuda->model.magnitudes =
             cuda_zeros(&cuda->model, config->graph->node_count * sizeof *cuda->model.magnitudes);
@@ -407,7 +404,6 @@ static void cuda_close(void *state)
             runtime_event_destroy(cuda->flights.flights[i].moments[k]);
     free(cuda->flights.slots);
     free(cuda->flights.flights);
-    cuda_int8_close(&cuda->model);
     cuda_model_close(&cuda->model);
     runtime_release(cuda->arena);
     runtime_close(&cuda->model.runtime);
@@ -575,48 +571,184 @@ static const char *cuda_notice(const void *state)
 
 /* ---- the schedule ---- */
 
+static void name_fusions(uint32_t fusion, char *text, size_t bytes)
+{
+    static const struct {
+        uint32_t fusion;
+        const char *name;
+    } names[] = {{DNN_PROLOGUE | DNN_SUMMED | DNN_DUAL, "two BNs, add, ReLU before"},
+                 {DNN_PROLOGUE | DNN_SUMMED, "BN, add, ReLU before"},
+                 {DNN_PROLOGUE, "BN, ReLU before"},
+                 {DNN_NORM | DNN_SUMMED | DNN_DUAL, "ReLU, add, two BNs backward"},
+                 {DNN_NORM | DNN_SUMMED, "ReLU, add, BN backward"},
+                 {DNN_NORM, "ReLU, BN backward"},
+                 {DNN_SCALED, "BN"},
+                 {DNN_BIASED, "bias"},
+                 {DNN_ADDED, "add"},
+                 {DNN_RECTIFIED, "ReLU"},
+                 {DNN_STATISTICS, "BN statistics"}};
+    size_t used = 0;
+
+    if (fusion & DNN_SCALED) /* its bias is BN's */
+        fusion &= ~(uint32_t)DNN_BIASED;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof names / sizeof *names && used < bytes; i++) {
+        if ((fusion & names[i].fusion) != names[i].fusion)
+            continue;
+        used +=
+            (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", names[i].name);
+        fusion &= ~names[i].fusion;
+    }
+}
+
+/* Tensors are operands; BN kernels also read and write vectors of one float per channel. */
+static void describe_kernel(const struct cuda_program *program, const struct cuda_step *step,
+                            struct schedule_step *row)
+{
+    static const struct {
+        const struct cuda_kernel *kernel;
+        uint32_t reads, writes;
+    } vectors[] = {{&cuda_kernel_statistics, 4, 6},    {&cuda_kernel_norm_finish, 6, 10},
+                   {&cuda_kernel_norm_infer, 4, 2},    {&cuda_kernel_affine, 2, 0},
+                   {&cuda_kernel_bias, 1, 0},          {&cuda_kernel_stem, 2, 0},
+                   {&cuda_kernel_norm_backward, 5, 5}, {&cuda_kernel_norm_apply, 3, 0},
+                   {&cuda_kernel_stem_backward, 5, 5}, {&cuda_kernel_bias_gradient, 0, 1}};
+    const struct graph_node *node = &program->model->graph->nodes[step->node];
+
+    for (uint32_t i = 0; i < step->operand_count; i++)
+        *(step->operands[i].written ? &row->write_bytes : &row->read_bytes) +=
+            program->buffers[step->operands[i].buffer].bytes;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
+        if (vectors[i].kernel == step->kernel) {
+            row->read_bytes += (uint64_t)vectors[i].reads * node->shape.channels * sizeof(float);
+            row->write_bytes += (uint64_t)vectors[i].writes * node->shape.channels * sizeof(float);
+        }
+    if (step->kernel == &cuda_kernel_input)
+        row->read_bytes += (uint64_t)program->count * node->shape.height * node->shape.width * 3;
+    if ((step->kernel == &cuda_kernel_affine && step->affine.with.relu) ||
+        (step->kernel == &cuda_kernel_bias && step->affine.with.relu) ||
+        (step->kernel == &cuda_kernel_sum && step->sum.relu))
+        snprintf(row->fused, sizeof row->fused, "%sReLU",
+                 step->kernel != &cuda_kernel_affine || step->operand_count < 3 ? ""
+                 : step->affine.with.other_scale                                ? "BN, add, "
+                                                                                : "add, ");
+}
+
+/* List the steps, as trainer/schedule.h describes them, with their mean times over `passes` runs;
+ * 0: not timed. */
+static int list_steps(const struct cuda_program *program, uint32_t passes, double update_ns,
+                      struct schedule *schedule)
+{
+    enum schedule_phase phase = SCHEDULE_FORWARD;
+    int code = 0;
+
+    dnn_name_library(schedule->library, sizeof schedule->library);
+    for (uint32_t i = 0; i < program->step_count && code == 0; i++) {
+        const struct cuda_step *step = &program->steps[i];
+        struct schedule_step row = {.node = step->node, .operation = step->kernel->operation};
+        if (step->kernel == &cuda_kernel_ready)
+            continue;
+        row.phase = step->kernel == &cuda_kernel_loss ? SCHEDULE_LOSS : phase;
+        if (row.phase == SCHEDULE_LOSS)
+            phase = SCHEDULE_BACKWARD;
+        if (passes)
+            row.measured_ns = program->took_ns[i] / passes;
+        snprintf(row.engine, sizeof row.engine, "%s", step->kernel->name);
+        if (cuda_step_convolves(step)) {
+            const struct dnn_shape *shape = &step->convolution.shape;
+            const struct dnn_plan *plan = step->convolution.plan;
+            for (enum dnn_tensor k = 0; k < DNN_TENSORS; k++)
+                if (dnn_takes(shape, k))
+                    *(dnn_writes(shape, k) ? &row.write_bytes : &row.read_bytes) +=
+                        dnn_tensor_bytes(shape, k);
+            row.flops = 2.0 * (double)graph_node_macs(program->model->graph, step->node) *
+                        (double)shape->window.images;
+            row.workspace_bytes = plan ? plan->workspace_bytes : 0;
+            if (plan)
+                snprintf(row.engine, sizeof row.engine, "cuDNN engine %lld",
+                         (long long)plan->engine);
+            name_fusions(shape->fusion, row.fused, sizeof row.fused);
+        } else {
+            describe_kernel(program, step, &row);
+        }
+        code = schedule_add(schedule, &row);
+    }
+    if (code || !program->training)
+        return code;
+    /* The update reads gradients as layers left them, and also writes the layers' copies. */
+    const struct cuda_model *model = program->model;
+    code = schedule_add_update(schedule, model->graph, "device_optimise", update_ns);
+    for (uint32_t i = 0; i < model->graph->parameter_count && code == 0; i++) {
+        struct schedule_step *row = &schedule->steps[schedule->count - 1];
+        const uint64_t count = model->graph->parameters[i].count;
+        const uint64_t bytes = count * device_type_bytes(model->type);
+        if (model->compute[i] == cuda_parameter(model, i))
+            continue;
+        row->read_bytes -= count * sizeof(float) - bytes;
+        row->write_bytes += bytes;
+    }
+    return code;
+}
+
 static int start_timing(void *state)
 {
     return cuda_program_time(((struct cuda_state *)state)->programs);
 }
 
-/* Times are those of this machine's GPU, so no other may be named. */
-static int measure_steps(const void *settings, const struct schedule_request *request,
-                         struct schedule *schedule)
+/* Of this machine's GPU, or one that is named and need not be present; timed: of this machine's
+ * alone. */
+static int schedule_steps(const void *settings, const struct schedule_request *request,
+                          struct schedule *schedule)
 {
     const uint64_t device = ((const struct cuda_settings *)settings)->device;
     const struct backend_config config = {.graph = request->graph,
                                           .batch_size = request->batch_size,
                                           .training = request->training,
                                           .ranges = request->ranges};
-    struct cuda_state cuda = {0};
-    struct runtime runtime = {0};
+    struct dnn_config dnn = {.described = request->device, .deterministic = true, .tournament = 1};
+    struct cuda_state cuda = {.model.outlined = request->passes == 0};
+    struct cuda_program *program = NULL;
     double update_ns = 0;
+    int code = 0;
 
-    if (runtime_usable())
-        return fail(ENODEV, "--measure needs a GPU, and none is usable in this machine");
-    int code = runtime_open(&runtime, (uint32_t)device, 0);
-    if (code == 0 && request->device && request->device != runtime.capability)
-        code = fail(EINVAL,
-                    "--measure runs on this machine's GPU, %s of compute capability %u.%u: name "
-                    "another --gpu, or none",
-                    runtime.name, runtime.capability / 10, runtime.capability % 10);
-    runtime_close(&runtime);
-    if (code)
-        return code;
-    code = cuda_open(&cuda, settings, &config);
+    if (request->passes == 0 && request->device > 0 && request->device < 80)
+        return fail(EINVAL,
+                    "backend cuda needs compute capability 8.0: name an a100, h100 or h200");
+    if (request->passes || request->device == 0) {
+        struct runtime runtime = {0};
+        if (runtime_usable())
+            return fail(ENODEV, request->passes
+                                    ? "--measure needs a GPU, and none is usable in this machine"
+                                    : "no usable GPU in this machine: name one with --gpu");
+        code = runtime_open(&runtime, (uint32_t)device, 0);
+        if (code == 0 && request->device && request->device != runtime.capability)
+            code =
+                fail(EINVAL,
+                     "--measure runs on this machine's GPU, %s of compute capability %u.%u: name "
+                     "another --gpu, or none",
+                     runtime.name, runtime.capability / 10, runtime.capability % 10);
+        dnn.described = runtime.capability;
+        runtime_close(&runtime);
+    }
+    if (code == 0 && request->passes) {
+        code = cuda_open(&cuda, settings, &config);
+        if (code == 0)
+            code =
+                backend_rehearse(&iobench_backend_cuda, &cuda, request, start_timing, &update_ns);
+    } else if (code == 0) {
+        code = dnn_open(&cuda.model.dnn, &dnn);
+        if (code == 0)
+            code = cuda_model_open(&cuda.model, settings, &config);
+        if (code == 0) {
+            program = cuda_compile(&cuda.model, request->batch_size, request->training);
+            code = program ? 0 : -EIO;
+        }
+        cuda.programs = program;
+    }
     if (code == 0)
-        code = backend_rehearse(&iobench_backend_cuda, &cuda, request, start_timing, &update_ns);
-    if (code == 0)
-        code = cuda_list_steps(cuda.programs, request->passes, update_ns, schedule);
+        code = list_steps(cuda.programs, request->passes, update_ns, schedule);
     cuda_close(&cuda);
     return code;
-}
-
-static int schedule_steps(const void *settings, const struct schedule_request *request,
-                          struct schedule *schedule)
-{
-    return (request->passes ? measure_steps : cuda_schedule)(settings, request, schedule);
 }
 
 const struct backend_ops iobench_backend_cuda = {

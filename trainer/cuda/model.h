@@ -44,6 +44,13 @@ struct cuda_int8 {
     float *scale, *bias, *last; /* see struct device_int8; last: NULL without a sum */
 };
 
+/* Nodes that an INT8 convolution computes besides itself, if nothing else reads the outputs in
+ * between: BN, folded into its weights; the sum with `other`, held in INT8; ReLU. Only the output
+ * of the last node is stored. 0: none; end 0: the node is no such convolution. */
+struct cuda_chain {
+    uint32_t norm, sum, other, relu, end;
+};
+
 struct cuda_memory {
     void *start;
     void (*release)(void *start);
@@ -75,8 +82,9 @@ struct cuda_model {
     struct device_loss *per_image;
     struct cuda_report *report;
     float *logits, *logits_result;   /* FP32, on the device; pinned */
-    struct quantise_node *quantised; /* of each node, in INT8; NULL: none is (int8.c) */
+    struct quantise_node *quantised; /* of each node, in INT8; NULL: none is */
     struct cuda_int8 *int8;          /* of each node */
+    struct cuda_chain *chains;       /* of each node */
     char notice[512]; /* of the first convolution without cuDNN's engine, or without its fastest */
     struct magnitudes *magnitudes; /* of each node, while calibrating */
     uint32_t *scratch;             /* of their kernel */
@@ -100,8 +108,7 @@ enum cuda_norm_row {
     CUDA_NORM_ROWS = 16, /* a multiple of 4 floats: rows of 4, 8, ... channels are aligned */
 };
 
-/* Opens everything but INT8 and calibration; `outlined` may be set before. Close it in either case.
- */
+/* Opens everything but calibration; `outlined` may be set before. Close it in either case. */
 int cuda_model_open(struct cuda_model *model, const struct cuda_settings *settings,
                     const struct backend_config *config);
 void cuda_model_close(struct cuda_model *model);

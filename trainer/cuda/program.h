@@ -2,7 +2,7 @@
  *
  * program: a graph compiled for one number of images, to train or to infer: a list of steps and the
  * buffers between them. All programs of a model share one arena. The second run is captured as a
- * CUDA graph, which later runs launch at once. build.h makes programs.
+ * CUDA graph, which later runs launch at once.
  */
 #ifndef IOBENCH_TRAINER_CUDA_PROGRAM_H
 #define IOBENCH_TRAINER_CUDA_PROGRAM_H
@@ -31,6 +31,9 @@ struct cuda_program {
     double *took_ns; /* of each step, in all timed runs */
 };
 
+/* Rewrite the model's graph into blocks, fuse them, emit steps and place buffers (build.c). NULL
+ * with a reason. */
+struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool training);
 void cuda_program_destroy(struct cuda_program *program);
 /* Place the buffers, once all steps are known. */
 int cuda_program_place(struct cuda_program *program);
