@@ -34,15 +34,8 @@ endif
 if HAVE_DNNL
 libiobench_a_SOURCES += trainer/backend_cpu.c trainer/cpu_settings.h
 noinst_LIBRARIES += trainer/libcpu.a
-trainer_libcpu_a_SOURCES = trainer/cpu/backend.c trainer/cpu/backward.c trainer/cpu/builder.c \
-	trainer/cpu/cpu.h trainer/cpu/dnnl.h trainer/cpu/forward.c trainer/cpu/int8.c trainer/cpu/layouts.c \
-	trainer/cpu/operations.c trainer/cpu/peaks.c trainer/cpu/program.c trainer/cpu/schedule.c \
-	trainer/cpu/threads.c
-if DNNL_IS_3
-trainer_libcpu_a_SOURCES += trainer/cpu/dnnl3.c
-else
-trainer_libcpu_a_SOURCES += trainer/cpu/dnnl2.c
-endif
+trainer_libcpu_a_SOURCES = trainer/cpu/backend.c trainer/cpu/build.c trainer/cpu/cpu.h trainer/cpu/dnnl.c \
+	trainer/cpu/dnnl.h trainer/cpu/peaks.c trainer/cpu/program.c trainer/cpu/schedule.c trainer/cpu/threads.c
 trainer_libcpu_a_CFLAGS = $(AM_CFLAGS) -fPIC
 CPU_LIBS = $(TAKE_CPU) trainer/libcpu.a $(DNNL_LIBS)
 module_PROGRAMS += iobench-cpu.so

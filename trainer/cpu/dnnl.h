@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * oneDNN for the cpu backend. The C interfaces of versions 2 and 3 differ in how a layout is
- * represented and how an operation is described; this header hides the difference, which is in
- * operations.c and in dnnl2.c or dnnl3.c, whichever is built. Independent of graphs.
+ * represented and how an operation is described; this header hides the difference. Independent of
+ * graphs.
  *
  * Layouts are interned: equal layouts are one pointer, valid until cpu_dnnl_close().
  */
@@ -129,15 +129,8 @@ dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_
 /* The run-time argument that supplies the factors; 0: they are in the attributes. */
 int cpu_dnnl_scales_argument(const struct cpu_scaling *scaling);
 
-/* ---- for layouts.c alone: oneDNN's own layouts, destroyed by their creator ---- */
-
-dnnl_status_t cpu_raw_by_tag(cpu_raw_layout *raw, int ndims, const dnnl_dim_t *dims,
-                             dnnl_data_type_t type, dnnl_format_tag_t tag);
+/* What a layout of oneDNN's own says. */
 dnnl_data_type_t cpu_raw_type(cpu_raw_layout raw);
-dnnl_status_t cpu_raw_part(cpu_raw_layout *raw, cpu_raw_layout whole, const dnnl_dim_t *dims,
-                           const dnnl_dim_t *offsets);
-dnnl_status_t cpu_raw_copy(cpu_raw_layout *raw, cpu_raw_layout from);
-void cpu_raw_destroy(cpu_raw_layout raw);
 int cpu_raw_dims(cpu_raw_layout raw, dnnl_dims_t dims);
 
 #endif
