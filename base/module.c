@@ -136,22 +136,15 @@ static const void *module_find(const struct module *module, const char *symbol)
     return found;
 }
 
-const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front)
+const struct plugin *module_plugin(const struct plugin *front)
 {
-    const struct plugin *found = place->module ? module_find(place->module, place->symbol) : front;
+    const struct plugin *found = front->module ? module_find(front->module, front->symbol) : front;
 
     if (found && found->settings_size != front->settings_size) {
-        fail(EINVAL, "%s is from another build: install both together", place->module->file);
+        fail(EINVAL, "%s is from another build: install both together", front->module->file);
         return NULL;
     }
     return found;
-}
-
-int module_usable(const struct module_place *place, const struct plugin *front)
-{
-    const struct plugin *found = module_plugin(place, front);
-
-    return found ? plugin_usable(found) : -ENODEV;
 }
 
 /* ---- what is loaded ---- */

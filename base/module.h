@@ -20,18 +20,10 @@ struct module {
     const char *remedy; /* when one of them is missing */
 };
 
-/* Where the ops of a plug-in are if it is the front end of a module; module NULL: it is not. */
-struct module_place {
-    const struct module *module;
-    const char *symbol;
-};
-
 /* Return the plug-in to call instead of `front`, with the same settings; `front` itself if it is no
  * front end. NULL with a reason. The module stays loaded. */
-const struct plugin *module_plugin(const struct module_place *place, const struct plugin *front);
+const struct plugin *module_plugin(const struct plugin *front);
 /* List the libraries loaded since the start: "path", and the "version" in that name or null. */
 json_t *module_list(void);
-/* The plugin.usable() of a front end. */
-int module_usable(const struct module_place *place, const struct plugin *front);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/module.h"
 #include "base/nearest.h"
 #include "base/option.h"
 
@@ -73,5 +74,7 @@ void plugin_release(struct plugin_choice *choice)
 
 int plugin_usable(const struct plugin *plugin)
 {
-    return plugin->usable ? plugin->usable() : 0;
+    const struct plugin *asked = plugin->usable ? plugin : module_plugin(plugin);
+
+    return !asked ? -ENODEV : asked->usable ? asked->usable() : 0;
 }

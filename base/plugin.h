@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct module;
 struct option_spec;
 
 struct plugin {
@@ -23,8 +24,13 @@ struct plugin {
     size_t state_size;                 /* size of the zeroed state passed to open() */
     const char *devices;               /* that it opens: a shell pattern; NULL: none */
     bool idle;                         /* does nothing: measures the harness itself */
-    /* Returns 0 if it works on this machine, else negative with a reason. NULL: always. */
+    /* Returns 0 if it works on this machine, else negative with a reason. NULL: always, or as the
+     * module says. */
     int (*usable)(void);
+    /* Of the front end of a module (base/module.h): the rest is there, under this symbol. NULL: it
+     * is none. */
+    const struct module *module;
+    const char *symbol;
 };
 
 /* A chosen plug-in with its parsed settings. Owned by the caller; release with plugin_release(). */

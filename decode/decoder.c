@@ -22,7 +22,7 @@ const struct plugin *decoder_of_pixels(void)
 int decoder_open(struct decoder *decoder, const struct plugin_choice *choice)
 {
     *decoder = (struct decoder){0};
-    const struct plugin *plugin = module_plugin(&decoder_of(choice->plugin)->place, choice->plugin);
+    const struct plugin *plugin = module_plugin(choice->plugin);
     if (!plugin)
         return -ENODEV;
     decoder->ops = decoder_of(plugin);

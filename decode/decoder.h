@@ -90,7 +90,6 @@ struct decoder_ops {
      * done. */
     size_t (*make_hint)(void *state, const struct decode_source *source,
                         uint8_t hint[DECODE_HINT_MAX]);
-    struct module_place place; /* of one that needs a rare library: the rest is there */
 };
 
 extern const struct plugin *const decoder_registry[];

@@ -52,18 +52,13 @@ static const struct option_spec nvjpeg_options[] = {
     {.name = NULL},
 };
 
-static int nvjpeg_usable(void)
-{
-    return module_usable(&decoder_nvjpeg.place, &decoder_nvjpeg.plugin);
-}
-
 const struct decoder_ops decoder_nvjpeg = {
     .plugin = {.name = "nvjpeg",
                .summary = "decodes, crops and resizes on an NVIDIA GPU (nvJPEG); what that cannot, "
                           "on the CPU",
                .options = nvjpeg_options,
                .settings_size = sizeof(struct nvjpeg_settings),
-               .usable = nvjpeg_usable},
+               .module = &module_nvjpeg,
+               .symbol = "iobench_decoder_nvjpeg"},
     .gives_pixels = true,
-    .place = {&module_nvjpeg, "iobench_decoder_nvjpeg"},
 };

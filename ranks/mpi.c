@@ -60,6 +60,7 @@ static int mpi_usable(void)
 const struct ranks_ops ranks_mpi = {
     .plugin = {.name = "mpi",
                .summary = "processes started by mpirun or srun",
-               .usable = mpi_usable},
-    .place = {&module_mpi, "iobench_ranks_mpi"},
+               .usable = mpi_usable,
+               .module = &module_mpi,
+               .symbol = "iobench_ranks_mpi"},
 };

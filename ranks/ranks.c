@@ -144,9 +144,7 @@ static int choose_transport(void)
 /* If it is a front end, those of its module. NULL with a reason. */
 static const struct ranks_ops *ops_of(const struct plugin *plugin)
 {
-    const struct ranks_ops *front = (const struct ranks_ops *)(const void *)plugin;
-
-    return (const struct ranks_ops *)(const void *)module_plugin(&front->place, plugin);
+    return (const struct ranks_ops *)(const void *)module_plugin(plugin);
 }
 
 bool ranks_are_launched(void)

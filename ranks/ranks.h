@@ -36,7 +36,6 @@ struct ranks_place {
 /* A member runs one transfer at a time and is polled until it is done. */
 struct ranks_ops {
     struct plugin plugin;
-    struct module_place place; /* of one that needs a rare library: the rest is there */
     int (*join)(void *state, struct ranks_place *place);
     /* Also called after a failed join. orderly: nothing is pending; otherwise the launcher is made
      * to end all ranks. */

@@ -24,7 +24,7 @@ const struct backend_ops *backend_ops_of(const struct plugin *plugin)
 /* NULL with a reason. */
 static const struct backend_ops *ops_of(const struct plugin_choice *choice)
 {
-    return backend_ops_of(module_plugin(&backend_ops_of(choice->plugin)->place, choice->plugin));
+    return backend_ops_of(module_plugin(choice->plugin));
 }
 
 int backend_check(const struct plugin_choice *choice)

@@ -98,7 +98,6 @@ struct backend_memory {
 
 struct backend_ops {
     struct plugin plugin;
-    struct module_place place;          /* of one that needs a rare library: the rest is there */
     int (*check)(const void *settings); /* whether this machine computes so; NULL: it does */
     bool on_device; /* computes, and keeps almost all of its memory, on a device */
     /* run() adds up the gradients of batches that share an update, and calls ready() for the last

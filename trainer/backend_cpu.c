@@ -55,16 +55,11 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)schedule_add,        (any_function)thread_cpu_count,
 };
 
-static int cpu_usable(void)
-{
-    return module_usable(&backend_cpu.place, &backend_cpu.plugin);
-}
-
 const struct backend_ops backend_cpu = {
     .plugin = {.name = "cpu",
                .summary = "oneDNN on this machine's CPUs, in FP32 or BF16; INT8 inference",
                .options = cpu_options,
                .settings_size = sizeof(struct cpu_settings),
-               .usable = cpu_usable},
-    .place = {&module_cpu, "iobench_backend_cpu"},
+               .module = &module_cpu,
+               .symbol = "iobench_backend_cpu"},
 };

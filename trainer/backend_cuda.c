@@ -81,18 +81,13 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)ranks_watch,
 };
 
-static int cuda_usable(void)
-{
-    return module_usable(&backend_cuda.place, &backend_cuda.plugin);
-}
-
 const struct backend_ops backend_cuda = {
     .plugin = {.name = "cuda",
                .summary = "NVIDIA GPUs: cuDNN and own kernels, in FP16, BF16, TF32 or FP32; "
                           "INT8 inference",
                .options = cuda_options,
                .settings_size = sizeof(struct cuda_settings),
-               .usable = cuda_usable},
-    .place = {&module_cuda, "iobench_backend_cuda"},
+               .module = &module_cuda,
+               .symbol = "iobench_backend_cuda"},
     .on_device = true,
 };

@@ -23,7 +23,7 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
     code = plugin_usable(plugin);
     if (code)
         return code;
-    plugin = module_plugin(&exchange->ops->place, plugin);
+    plugin = module_plugin(plugin);
     exchange->ops = (const struct exchange_ops *)(const void *)plugin;
     if (!plugin)
         return -ENODEV;

@@ -31,7 +31,6 @@ struct exchange_config {
 
 struct exchange_ops {
     struct plugin plugin;
-    struct module_place place; /* of an exchange between devices: the rest is there */
     /* Sums on devices: ready() enqueues work on streams, so a replayed step includes it; everything
      * is complete in stream order once ready() returns for the last gradients. */
     bool on_stream;

@@ -4,14 +4,9 @@
 
 #include "ranks/mpi.h"
 
-static int mpi_usable(void)
-{
-    return module_usable(&exchange_mpi.place, &exchange_mpi.plugin);
-}
-
 const struct exchange_ops exchange_mpi = {
     .plugin = {.name = "mpi",
                .summary = "MPI's non-blocking all-reduce, a bucket at a time",
-               .usable = mpi_usable},
-    .place = {&module_mpi, "iobench_exchange_mpi"},
+               .module = &module_mpi,
+               .symbol = "iobench_exchange_mpi"},
 };

@@ -27,17 +27,12 @@ static const struct module module_nccl = {
     .remedy = "install it (PyTorch's wheels bring it), or add its folder to LD_LIBRARY_PATH",
 };
 
-static int nccl_usable(void)
-{
-    return module_usable(&exchange_nccl.place, &exchange_nccl.plugin);
-}
-
 const struct exchange_ops exchange_nccl = {
     .plugin = {.name = "nccl",
                .summary = "NCCL's all-reduce between GPUs, a bucket at a time behind the backward "
                           "pass",
                .options = nccl_options,
                .settings_size = sizeof(struct nccl_settings),
-               .usable = nccl_usable},
-    .place = {&module_nccl, "iobench_exchange_nccl"},
+               .module = &module_nccl,
+               .symbol = "iobench_exchange_nccl"},
 };

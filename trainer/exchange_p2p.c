@@ -14,16 +14,11 @@ static const struct option_spec p2p_options[] = {
     {0},
 };
 
-static int p2p_usable(void)
-{
-    return module_usable(&exchange_p2p.place, &exchange_p2p.plugin);
-}
-
 const struct exchange_ops exchange_p2p = {
     .plugin = {.name = "p2p",
                .summary = "copies between the GPUs of a host after the backward pass",
                .options = p2p_options,
                .settings_size = sizeof(struct p2p_settings),
-               .usable = p2p_usable},
-    .place = {&module_cuda, "iobench_exchange_p2p"},
+               .module = &module_cuda,
+               .symbol = "iobench_exchange_p2p"},
 };

@@ -17,16 +17,11 @@ static const struct module module_p2p = {
     .remedy = "install the NVIDIA driver",
 };
 
-static int p2p_usable(void)
-{
-    return module_usable(&transport_p2p.place, &transport_p2p.plugin);
-}
-
 const struct transport_ops transport_p2p = {
     .plugin = {.name = "p2p",
                .summary = "copies between the GPUs of a node (cudaMemcpyPeer); no collectives",
                .options = gpu_options,
                .settings_size = sizeof(struct net_gpu_settings),
-               .usable = p2p_usable},
-    .place = {&module_p2p, "iobench_transport_p2p"},
+               .module = &module_p2p,
+               .symbol = "iobench_transport_p2p"},
 };

@@ -10,16 +10,11 @@ static const struct module module_nccl = {
     .remedy = "install it (PyTorch's wheels bring NCCL), or add its folder to LD_LIBRARY_PATH",
 };
 
-static int nccl_usable(void)
-{
-    return module_usable(&transport_nccl.place, &transport_nccl.plugin);
-}
-
 const struct transport_ops transport_nccl = {
     .plugin = {.name = "nccl",
                .summary = "messages and collectives of NCCL between GPUs",
                .options = gpu_options,
                .settings_size = sizeof(struct net_gpu_settings),
-               .usable = nccl_usable},
-    .place = {&module_nccl, "iobench_transport_nccl"},
+               .module = &module_nccl,
+               .symbol = "iobench_transport_nccl"},
 };

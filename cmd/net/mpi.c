@@ -6,14 +6,9 @@
 
 #include "ranks/mpi.h"
 
-static int mpi_usable(void)
-{
-    return module_usable(&transport_mpi.place, &transport_mpi.plugin);
-}
-
 const struct transport_ops transport_mpi = {
     .plugin = {.name = "mpi",
                .summary = "messages and collectives of the MPI that started the job",
-               .usable = mpi_usable},
-    .place = {&module_mpi, "iobench_transport_mpi"},
+               .module = &module_mpi,
+               .symbol = "iobench_transport_mpi"},
 };

@@ -26,7 +26,7 @@ int transport_choose(struct transport *transport, const char *text)
     code = plugin_usable(plugin);
     if (code)
         return code;
-    plugin = module_plugin(&transport->ops->place, plugin);
+    plugin = module_plugin(plugin);
     transport->ops = (const struct transport_ops *)(const void *)plugin;
     return plugin ? 0 : -ENODEV;
 }

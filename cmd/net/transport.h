@@ -48,7 +48,6 @@ struct transport_message {
 
 struct transport_ops {
     struct plugin plugin;
-    struct module_place place; /* of one that needs a rare library: the rest is there */
     /* Collective; connects all ranks. close follows every open, failed ones too. */
     int (*open)(void *state, const void *settings, const struct transport_config *config);
     /* failed: transfers may be pending, and peers gone. */

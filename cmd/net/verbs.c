@@ -42,16 +42,11 @@ static const struct option_spec verbs_options[] = {
 };
 /* clang-format on */
 
-static int verbs_usable(void)
-{
-    return module_usable(&transport_verbs.place, &transport_verbs.plugin);
-}
-
 const struct transport_ops transport_verbs = {
     .plugin = {.name = "verbs",
                .summary = "RDMA by libibverbs: reliable connections that read, write or send",
                .options = verbs_options,
                .settings_size = sizeof(struct verbs_settings),
-               .usable = verbs_usable},
-    .place = {&module_verbs, "iobench_transport_verbs"},
+               .module = &module_verbs,
+               .symbol = "iobench_transport_verbs"},
 };

@@ -38,15 +38,9 @@ static bool names(const struct plugin *const *registry, const char *text)
     return plugin_find(registry, name) != NULL;
 }
 
-/* If it is a front end, the ops of its module. NULL with a reason. */
-static const struct source_ops *ops_of(const struct source_ops *ops)
-{
-    return source_of(module_plugin(&ops->place, &ops->plugin));
-}
-
 int source_detect_inside(const struct source_ops *front, const char *path)
 {
-    const struct source_ops *ops = ops_of(front);
+    const struct source_ops *ops = source_of(module_plugin(&front->plugin));
     const int sure = ops ? ops->detect(path) : 0;
 
     fail_clear();
@@ -103,7 +97,7 @@ int source_open(struct source *source, const char *from, const char *path,
     code = plugin_usable(source->choice.plugin);
     if (code)
         return code;
-    source->ops = ops_of(source_of(source->choice.plugin));
+    source->ops = source_of(module_plugin(source->choice.plugin));
     if (!source->ops)
         return -ENODEV;
     source->state = memory_zeroed(source->ops->plugin.state_size);

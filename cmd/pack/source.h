@@ -47,8 +47,7 @@ struct source_buffer {
 
 struct source_ops {
     struct plugin plugin;
-    struct module_place place; /* of one that needs a rare library: the rest is there */
-    bool generates;            /* generates its samples, from no path */
+    bool generates; /* generates its samples, from no path */
     /* As for a format: 0 (no) to 100 (certain). NULL: never detected. */
     int (*detect)(const char *path);
     int (*open)(void *state, const void *settings, const char *path,

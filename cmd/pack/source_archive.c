@@ -55,15 +55,10 @@ static int archive_detect(const char *path)
     return source_detect_inside(&source_archive, path);
 }
 
-static int archive_usable(void)
-{
-    return module_usable(&source_archive.place, &source_archive.plugin);
-}
-
 const struct source_ops source_archive = {
     .plugin = {.name = "archive",
                .summary = "a tar or zip of images, compressed or not, class by folder",
-               .usable = archive_usable},
-    .place = {&module_archive, "iobench_source_archive"},
+               .module = &module_archive,
+               .symbol = "iobench_source_archive"},
     .detect = archive_detect,
 };
