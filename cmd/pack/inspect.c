@@ -55,28 +55,53 @@ struct inspect_record {
     char reason[256];
 };
 
+/* What is at work, and what it found. */
 struct inspection {
-    char format[64];
-    const char *sidecar;     /* "fresh", "stale", "damaged", "none" */
-    const char *compression; /* "none", "gzip", "zlib" */
-    uint32_t shards;
-    uint64_t records, data_bytes, record_bytes;
-    uint64_t unread_samples, other_files; /* left out: samples of unsupported kinds; others */
-    uint32_t remark_count;
-    char remarks[REMARK_KINDS][REMARK_TEXT_BYTES];
+    const struct inspect_job *job;
+    struct plugin_choice format;
+    struct catalog *catalog;
+    struct cursor *cursor;
+    void *record;
+    struct format_scratch scratch;
+    const char *sidecar;                      /* "fresh", "stale", "damaged", "none" */
+    const char *compression;                  /* "none", "gzip", "zlib", "zstd" */
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
     /* of the inspected records */
     uint64_t looked, damaged, raw, progressive, gray, four_components;
     uint64_t of_kind[IMAGE_KINDS]; /* by the images' first bytes */
     char first_damage[640];        /* of the first inspected record: file, offset and fault */
     struct histogram image_bytes, width, height;
-    uint64_t unlabelled, classes; /* distinct labels */
-    int32_t label_minimum, label_maximum;
+    uint64_t labelled, unlabelled, classes; /* classes: distinct labels */
+    int32_t *labels, label_minimum, label_maximum;
     uint64_t class_minimum,
         class_maximum; /* records with the rarest and with the commonest label */
     uint32_t shown;
     struct inspect_record first[INSPECT_SHOWN];
 };
+
+/* What is counted among the inspected records: key in JSON, and name. */
+#define COUNTED(member) offsetof(struct inspection, member)
+static const struct {
+    const char *key, *name;
+    size_t offset;
+} counted[] = {
+    {"jpeg", "JPEG", COUNTED(of_kind[IMAGE_JPEG])},
+    {"png", "PNG", COUNTED(of_kind[IMAGE_PNG])},
+    {"webp", "WebP", COUNTED(of_kind[IMAGE_WEBP])},
+    {"gif", "GIF", COUNTED(of_kind[IMAGE_GIF])},
+    {"bmp", "BMP", COUNTED(of_kind[IMAGE_BMP])},
+    {"raw", "raw", COUNTED(raw)},
+    {"other", "of other kinds", COUNTED(of_kind[IMAGE_UNKNOWN])},
+    {"progressive", "progressive", COUNTED(progressive)},
+    {"gray", "gray", COUNTED(gray)},
+    {"cmyk", "CMYK or YCCK", COUNTED(four_components)},
+};
+
+static uint64_t count_of(const struct inspection *found, size_t row)
+{
+    return *(const uint64_t *)(const void *)((const char *)found + counted[row].offset);
+}
+
 static const struct option_spec inspect_options[] = {
     {"format", 'f', OPTION_TEXT, offsetof(struct inspect_job, format), "auto",
      .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
@@ -92,37 +117,24 @@ static const struct option_spec inspect_options[] = {
     {0},
 };
 
-struct inspect {
-    const struct inspect_job *job;
-    struct inspection *inspection;
-    struct plugin_choice format;
-    struct catalog *catalog;
-    struct cursor *cursor;
-    void *record;
-    struct format_scratch scratch;
-    int32_t *labels; /* among the inspected records */
-    uint64_t labelled;
-};
-
 /* ---- records ---- */
 
 /* Inspect one record. Returns 0, or a code such as -EBADMSG if it is damaged. */
-static int look_into(struct inspect *inspect, uint64_t number, struct inspect_record *seen)
+static int look_into(struct inspection *inspection, uint64_t number, struct inspect_record *seen)
 {
-    const struct extent *extent = catalog_extent(inspect->catalog, number);
-    const struct shard *shard = &inspect->catalog->shards[extent->shard];
-    struct inspection *inspection = inspect->inspection;
+    const struct extent *extent = catalog_extent(inspection->catalog, number);
+    const struct shard *shard = &inspection->catalog->shards[extent->shard];
     struct image_header header = {0};
     struct sample sample;
 
     *seen = (struct inspect_record){.offset = extent->offset, .bytes = extent->bytes, .label = -1};
     snprintf(seen->shard, sizeof seen->shard, "%s", file_name(shard->path));
-    int code = cursor_read(inspect->cursor, number, inspect->record);
+    int code = cursor_read(inspection->cursor, number, inspection->record);
     if (code == 0)
-        code = format_parse(&inspect->format, shard, inspect->record, extent->bytes,
-                            FORMAT_ODD_LABELS, &inspect->scratch, &sample);
+        code = format_parse(&inspection->format, shard, inspection->record, extent->bytes,
+                            FORMAT_ODD_LABELS, &inspection->scratch, &sample);
     if (code == 0)
-        code = format_remark_sample(inspect->catalog, extent, &sample);
+        code = format_remark_sample(inspection->catalog, extent, &sample);
     if (code)
         return code;
     seen->label = sample.label;
@@ -152,11 +164,10 @@ static int look_into(struct inspect *inspect, uint64_t number, struct inspect_re
     return code;
 }
 
-static void count_record(struct inspect *inspect, uint64_t number)
+static void count_record(struct inspection *inspection, uint64_t number)
 {
-    struct inspection *inspection = inspect->inspection;
     struct inspect_record seen;
-    int code = look_into(inspect, number, &seen);
+    int code = look_into(inspection, number, &seen);
 
     inspection->looked++;
     if (code) {
@@ -167,7 +178,7 @@ static void count_record(struct inspect *inspect, uint64_t number)
                      "%.300s: offset %llu: %s", seen.shard, (unsigned long long)seen.offset,
                      seen.reason);
     }
-    if (number < inspect->job->shown && number < INSPECT_SHOWN)
+    if (number < inspection->job->shown && number < INSPECT_SHOWN)
         inspection->first[inspection->shown++] = seen;
     if (seen.image_bytes)
         histogram_add(&inspection->image_bytes, seen.image_bytes);
@@ -176,7 +187,7 @@ static void count_record(struct inspect *inspect, uint64_t number)
         histogram_add(&inspection->height, seen.height);
     }
     if (seen.label >= 0)
-        inspect->labels[inspect->labelled++] = seen.label;
+        inspection->labels[inspection->labelled++] = seen.label;
     else
         inspection->unlabelled++;
 }
@@ -190,37 +201,37 @@ static int compare_labels(const void *a, const void *b)
 
 /* The first few, then evenly spread ones; of compressed shards only the first, since the last would
  * require inflating all before it. */
-static int count_records(struct inspect *inspect)
+static int count_records(struct inspection *inspection)
 {
-    const struct catalog *catalog = inspect->catalog;
-    uint64_t wanted = inspect->job->samples < catalog->record_count ? inspect->job->samples
-                                                                    : catalog->record_count;
-    uint64_t shown = inspect->job->shown < wanted ? inspect->job->shown : wanted;
+    const struct catalog *catalog = inspection->catalog;
+    uint64_t wanted = inspection->job->samples < catalog->record_count ? inspection->job->samples
+                                                                       : catalog->record_count;
+    uint64_t shown = inspection->job->shown < wanted ? inspection->job->shown : wanted;
 
-    inspect->cursor = cursor_create(catalog);
-    inspect->record = memory_zeroed(catalog->record_bytes_max);
-    inspect->scratch.bytes = memory_zeroed(catalog->record_bytes_max);
-    inspect->scratch.capacity = catalog->record_bytes_max;
-    inspect->labels = memory_array(wanted + 1, sizeof *inspect->labels);
-    if (!inspect->cursor || !inspect->record || !inspect->scratch.bytes || !inspect->labels)
+    inspection->cursor = cursor_create(catalog);
+    inspection->record = memory_zeroed(catalog->record_bytes_max);
+    inspection->scratch.bytes = memory_zeroed(catalog->record_bytes_max);
+    inspection->scratch.capacity = catalog->record_bytes_max;
+    inspection->labels = memory_array(wanted + 1, sizeof *inspection->labels);
+    if (!inspection->cursor || !inspection->record || !inspection->scratch.bytes ||
+        !inspection->labels)
         return -ENOMEM;
     for (uint64_t i = 0; i < shown; i++)
-        count_record(inspect, i);
+        count_record(inspection, i);
     uint64_t left = wanted - shown, among = catalog->record_count - shown;
     for (uint64_t i = 0; i < left; i++)
         count_record(
-            inspect,
+            inspection,
             shown + (catalog->compressed ? i : (uint64_t)((unsigned __int128)among * i / left)));
-    struct inspection *inspection = inspect->inspection;
     uint64_t run = 0;
-    if (inspect->labelled != 0) {
-        qsort(inspect->labels, inspect->labelled, sizeof *inspect->labels, compare_labels);
-        inspection->label_minimum = inspect->labels[0];
-        inspection->label_maximum = inspect->labels[inspect->labelled - 1];
+    if (inspection->labelled != 0) {
+        qsort(inspection->labels, inspection->labelled, sizeof *inspection->labels, compare_labels);
+        inspection->label_minimum = inspection->labels[0];
+        inspection->label_maximum = inspection->labels[inspection->labelled - 1];
         inspection->class_minimum = UINT64_MAX;
-        for (uint64_t i = 0; i < inspect->labelled; i++) {
+        for (uint64_t i = 0; i < inspection->labelled; i++) {
             run++;
-            if (i + 1 < inspect->labelled && inspect->labels[i + 1] == inspect->labels[i])
+            if (i + 1 < inspection->labelled && inspection->labels[i + 1] == inspection->labels[i])
                 continue;
             inspection->classes++;
             if (run < inspection->class_minimum)
@@ -283,32 +294,19 @@ static json_t *record_json(const struct inspect_record *record)
                      (int)record->components, "image_bytes", (json_int_t)record->image_bytes);
 }
 
-static void print_inspection(const struct inspect_job *job, const struct inspection *found)
+static void print_inspection(const struct inspection *found)
 {
-    const struct {
-        const char *name;
-        uint64_t count;
-    } kinds[] = {{"JPEG", found->of_kind[IMAGE_JPEG]},
-                 {"PNG", found->of_kind[IMAGE_PNG]},
-                 {"WebP", found->of_kind[IMAGE_WEBP]},
-                 {"GIF", found->of_kind[IMAGE_GIF]},
-                 {"BMP", found->of_kind[IMAGE_BMP]},
-                 {"raw", found->raw},
-                 {"of other kinds", found->of_kind[IMAGE_UNKNOWN]},
-                 {"progressive", found->progressive},
-                 {"gray", found->gray},
-                 {"CMYK or YCCK", found->four_components},
-                 {"damaged", found->damaged}};
+    const struct catalog *catalog = found->catalog;
     char count[WORDS_BYTES], bytes[WORDS_BYTES];
 
-    printf("%s\n", escape_shown(job->path));
-    printf("format     %s, compression %s\n", found->format, found->compression);
-    printf("shards     %s, %s\n", words_count(found->shards, count),
-           bytes_text(found->data_bytes, bytes, sizeof bytes));
-    if (found->shards > 1)
+    printf("%s\n", escape_shown(found->job->path));
+    printf("format     %s, compression %s\n", found->format.plugin->name, found->compression);
+    printf("shards     %s, %s\n", words_count(catalog->shard_count, count),
+           bytes_text(catalog_data_bytes(catalog), bytes, sizeof bytes));
+    if (catalog->shard_count > 1)
         print_sizes("", &found->shard_bytes);
-    printf("records    %s, %s\n", words_count(found->records, count),
-           bytes_text(found->record_bytes, bytes, sizeof bytes));
+    printf("records    %s, %s\n", words_count(catalog->record_count, count),
+           bytes_text(catalog->record_bytes_total, bytes, sizeof bytes));
     print_sizes("", &found->size_bytes);
     printf("index      %s\n", strcmp(found->sidecar, "fresh") == 0 ? "kept beside the data"
                               : strcmp(found->sidecar, "none") == 0
@@ -319,12 +317,14 @@ static void print_inspection(const struct inspect_job *job, const struct inspect
     printf("sampled    %s record%s:", words_count(found->looked, count),
            found->looked == 1 ? "" : "s");
     const char *comma = " ";
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (kinds[i].count) {
-            printf("%s%s %s", comma, words_count(kinds[i].count, count), kinds[i].name);
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++) {
+        if (count_of(found, i)) {
+            printf("%s%s %s", comma, words_count(count_of(found, i), count), counted[i].name);
             comma = ", ";
         }
     }
+    if (found->damaged)
+        printf("%s%s damaged", comma, words_count(found->damaged, count));
     putchar('\n');
     if (found->width.count)
         printf("pixels     %" PRIu64 " x %" PRIu64 " median, up to %" PRIu64 " x %" PRIu64 "\n",
@@ -354,16 +354,16 @@ static void print_inspection(const struct inspect_job *job, const struct inspect
             printf("%s%s\n", record->name[0] ? ", " : "", escape_shown(record->name));
         }
     }
-    if (found->other_files)
-        printf("other      %s file%s without samples\n", words_count(found->other_files, count),
-               found->other_files == 1 ? "" : "s");
+    if (catalog->left_out)
+        printf("other      %s file%s without samples\n", words_count(catalog->left_out, count),
+               catalog->left_out == 1 ? "" : "s");
     if (found->damaged)
         printf("DAMAGED    %s of %s sampled records, the first: %s; to check all: iobench verify\n",
                words_count(found->damaged, count), words_count(found->looked, bytes),
                escape_shown(found->first_damage));
 }
 
-static json_t *inspection_json(const struct inspect_job *job, const struct inspection *found)
+static json_t *inspection_json(const struct inspection *found)
 {
     json_t *labels =
         found->classes == 0
@@ -374,32 +374,34 @@ static json_t *inspection_json(const struct inspect_job *job, const struct inspe
                         (json_int_t)found->class_minimum, "most_records",
                         (json_int_t)found->class_maximum, "records_without",
                         (json_int_t)found->unlabelled);
+    const struct catalog *catalog = found->catalog;
+    char remarks[REMARK_KINDS][REMARK_TEXT_BYTES];
+    const uint32_t remark_count = catalog_remarks(catalog, remarks);
     json_t *first = json_array();
 
     for (uint32_t i = 0; i < found->shown; i++)
         json_array_append_new(first, record_json(&found->first[i]));
-    json_t *looked = json_pack(
-        "{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
-        "records", (json_int_t)found->looked, "damaged", (json_int_t)found->damaged, "first_damage",
-        found->damaged ? json_text(found->first_damage) : json_null(), "jpeg",
-        (json_int_t)found->of_kind[IMAGE_JPEG], "png", (json_int_t)found->of_kind[IMAGE_PNG],
-        "webp", (json_int_t)found->of_kind[IMAGE_WEBP], "gif",
-        (json_int_t)found->of_kind[IMAGE_GIF], "bmp", (json_int_t)found->of_kind[IMAGE_BMP], "raw",
-        (json_int_t)found->raw, "other", (json_int_t)found->of_kind[IMAGE_UNKNOWN], "progressive",
-        (json_int_t)found->progressive, "gray", (json_int_t)found->gray, "cmyk",
-        (json_int_t)found->four_components, "image_bytes", sizes_json(&found->image_bytes),
-        "width_pixels", sizes_json(&found->width), "height_pixels", sizes_json(&found->height),
-        "labels", labels);
-    return json_pack(
-        "{s:o, s:I, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "data",
-        json_text(job->path), "unread_samples", (json_int_t)found->unread_samples, "other_files",
-        (json_int_t)found->other_files, "remarks",
-        json_texts(found->remark_count, REMARK_TEXT_BYTES, found->remarks[0]), "format",
-        found->format, "compression", found->compression, "index", found->sidecar, "shards",
-        (json_int_t)found->shards, "records", (json_int_t)found->records, "data_bytes",
-        (json_int_t)found->data_bytes, "record_bytes_total", (json_int_t)found->record_bytes,
-        "shard_bytes", sizes_json(&found->shard_bytes), "record_bytes",
-        sizes_json(&found->size_bytes), "looked_at", looked, "first_records", first);
+    json_t *looked = json_pack("{s:I, s:I, s:o}", "records", (json_int_t)found->looked, "damaged",
+                               (json_int_t)found->damaged, "first_damage",
+                               found->damaged ? json_text(found->first_damage) : json_null());
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        json_object_set_new(looked, counted[i].key, json_integer((json_int_t)count_of(found, i)));
+    json_object_set_new(looked, "image_bytes", sizes_json(&found->image_bytes));
+    json_object_set_new(looked, "width_pixels", sizes_json(&found->width));
+    json_object_set_new(looked, "height_pixels", sizes_json(&found->height));
+    json_object_set_new(looked, "labels", labels);
+    return json_pack("{s:o, s:I, s:I, s:o, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+                     "data", json_text(found->job->path), "unread_samples",
+                     (json_int_t)catalog->remarks[REMARK_LEFT_OUT].count, "other_files",
+                     (json_int_t)catalog->left_out, "remarks",
+                     json_texts(remark_count, REMARK_TEXT_BYTES, remarks[0]), "format",
+                     found->format.plugin->name, "compression", found->compression, "index",
+                     found->sidecar, "shards", (json_int_t)catalog->shard_count, "records",
+                     (json_int_t)catalog->record_count, "data_bytes",
+                     (json_int_t)catalog_data_bytes(catalog), "record_bytes_total",
+                     (json_int_t)catalog->record_bytes_total, "shard_bytes",
+                     sizes_json(&found->shard_bytes), "record_bytes",
+                     sizes_json(&found->size_bytes), "looked_at", looked, "first_records", first);
 }
 
 static int inspect_command(const struct invocation *invocation)
@@ -407,60 +409,55 @@ static int inspect_command(const struct invocation *invocation)
     struct inspect_job *job = invocation->settings;
     struct line line = line_start();
     const struct format_scan scan = {.progress = show_index_progress, .progress_context = &line};
+    /* It is large: do not put it on the stack. */
     struct inspection *found = memory_zeroed(sizeof *found);
+    bool sound = false;
 
     if (!found)
         return command_failed(invocation);
     job->path = invocation->operands[0];
-    /* inspection is large: do not put it on the stack. */
-    struct inspect inspect = {.job = job, .inspection = found};
+    found->job = job;
     store_set_timeout(job->io_timeout_ns);
-    int code = format_choose(job->format, job->path, &inspect.format);
+    int code = format_choose(job->format, job->path, &found->format);
     if (code == 0) {
-        code = format_catalog_kept(&inspect.format, job->path, &inspect.catalog);
+        code = format_catalog_kept(&found->format, job->path, &found->catalog);
         found->sidecar = code == 0         ? "fresh"
                          : code == -ENOENT ? "none"
                          : code == -ESTALE ? "stale"
                                            : "damaged";
         if (code)
-            code = format_catalog(&inspect.format, job->path, false, &scan, &inspect.catalog);
+            code = format_catalog(&found->format, job->path, false, &scan, &found->catalog);
     }
+    const struct catalog *catalog = found->catalog;
     if (code == 0) {
-        snprintf(found->format, sizeof found->format, "%s", inspect.format.plugin->name);
         found->compression = "none";
-        for (uint32_t i = 0; i < inspect.catalog->shard_count; i++) {
-            histogram_add(&found->shard_bytes, inspect.catalog->shards[i].bytes);
-            if (inspect.catalog->shards[i].flags & SHARD_GZIP)
-                found->compression = "gzip";
-            else if (inspect.catalog->shards[i].flags & SHARD_ZLIB)
-                found->compression = "zlib";
-            else if (inspect.catalog->shards[i].flags & SHARD_ZSTD)
-                found->compression = "zstd";
+        for (uint32_t i = 0; i < catalog->shard_count; i++) {
+            const uint32_t flags = catalog->shards[i].flags;
+            histogram_add(&found->shard_bytes, catalog->shards[i].bytes);
+            found->compression = flags & SHARD_GZIP   ? "gzip"
+                                 : flags & SHARD_ZLIB ? "zlib"
+                                 : flags & SHARD_ZSTD ? "zstd"
+                                                      : found->compression;
         }
-        for (uint64_t i = 0; i < inspect.catalog->record_count; i++)
-            histogram_add(&found->size_bytes, catalog_extent(inspect.catalog, i)->bytes);
-        found->shards = inspect.catalog->shard_count;
-        found->records = inspect.catalog->record_count;
-        found->data_bytes = catalog_data_bytes(inspect.catalog);
-        found->record_bytes = inspect.catalog->record_bytes_total;
-        found->other_files = inspect.catalog->left_out;
-        found->unread_samples = inspect.catalog->remarks[REMARK_LEFT_OUT].count;
-        code = count_records(&inspect);
-        format_say_remarks(inspect.catalog);
-        found->remark_count = catalog_remarks(inspect.catalog, found->remarks);
+        for (uint64_t i = 0; i < catalog->record_count; i++)
+            histogram_add(&found->size_bytes, catalog_extent(catalog, i)->bytes);
+        code = count_records(found);
+        format_say_remarks(catalog);
     }
-    cursor_destroy(inspect.cursor);
-    free(inspect.record);
-    free(inspect.scratch.bytes);
-    free(inspect.labels);
-    catalog_destroy(inspect.catalog);
-    plugin_release(&inspect.format);
     line_clear(&line);
     if (code == 0 && job->json)
-        code = json_file_write(job->json, inspection_json(job, found));
-    if (code == 0 && !(job->json && strcmp(job->json, "-") == 0))
-        print_inspection(job, found);
-    const bool sound = found->damaged + found->unread_samples == 0;
+        code = json_file_write(job->json, inspection_json(found));
+    if (code == 0) {
+        if (!(job->json && strcmp(job->json, "-") == 0))
+            print_inspection(found);
+        sound = found->damaged + catalog->remarks[REMARK_LEFT_OUT].count == 0;
+    }
+    cursor_destroy(found->cursor);
+    free(found->record);
+    free(found->scratch.bytes);
+    free(found->labels);
+    catalog_destroy(found->catalog);
+    plugin_release(&found->format);
     free(found);
     return code ? command_failed(invocation) : sound ? COMMAND_OK : COMMAND_FAILED;
 }
