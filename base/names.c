@@ -59,6 +59,11 @@ int64_t names_number(struct names *names, const char *text, size_t length)
     return names->count - 1;
 }
 
+bool names_has(struct names *names, const char *text)
+{
+    return names->count > 0 && *slot_of(names, text, strlen(text));
+}
+
 void names_release(struct names *names)
 {
     for (uint32_t i = 0; i < names->count; i++)

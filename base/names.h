@@ -6,6 +6,7 @@
 #ifndef IOBENCH_BASE_NAMES_H
 #define IOBENCH_BASE_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,6 +22,7 @@ struct names {
 /* Return the number of a string of `length` bytes, inserting it if new, or -ENOMEM with a
  * reason. */
 int64_t names_number(struct names *names, const char *text, size_t length);
+bool names_has(struct names *names, const char *text);
 void names_release(struct names *names);
 
 #endif

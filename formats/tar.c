@@ -9,8 +9,8 @@
 #include "base/file.h"
 #include "base/image_header.h"
 #include "base/memory.h"
+#include "base/names.h"
 #include "base/option.h"
-#include "base/random.h"
 #include "formats/scan.h"
 #include "formats/sink.h"
 #include "formats/tar_members.h"
@@ -57,72 +57,6 @@ static int tar_detect(const char *path)
     return is_named ? 60 : 0; /* perhaps damaged: tar's message then helps most */
 }
 
-/* ---- keys ---- */
-
-/* Which keys a shard has already, by hashes of 64 bits: 16 bytes a key at most. */
-struct key_set {
-    uint64_t *slots; /* hashes; 0: free */
-    uint64_t count, capacity;
-};
-
-enum { CAPACITY_LEAST = 256 }; /* a power of two, as is every capacity */
-
-/* Return the slot that holds the hash, or the free one where it belongs. */
-static uint64_t *slot_of(const struct key_set *set, uint64_t hash)
-{
-    uint64_t at = hash & (set->capacity - 1);
-
-    assert(set->count < set->capacity); /* a free slot ends the search */
-    while (set->slots[at] && set->slots[at] != hash)
-        at = (at + 1) & (set->capacity - 1);
-    return &set->slots[at];
-}
-
-static uint64_t hash_of(const char *key)
-{
-    const uint64_t hash = random_hash_text(1, key);
-
-    return hash ? hash : 1;
-}
-
-static bool key_set_has(const struct key_set *set, const char *key)
-{
-    return set->count && *slot_of(set, hash_of(key));
-}
-
-/* Add a key to a set that begins as zeroes. Returns 1 if it is new, 0 if the set has it or, rarely,
- * another of the same hash, or -ENOMEM with a reason. */
-static int key_set_add(struct key_set *set, const char *key)
-{
-    const uint64_t hash = hash_of(key);
-
-    if (2 * (set->count + 1) > set->capacity) { /* at most half of the slots are used */
-        const struct key_set old = *set;
-        set->capacity = old.capacity ? 2 * old.capacity : CAPACITY_LEAST;
-        set->slots = memory_array(set->capacity, sizeof *set->slots);
-        if (!set->slots) {
-            *set = old;
-            return -ENOMEM;
-        }
-        for (uint64_t i = 0; i < old.capacity; i++)
-            if (old.slots[i])
-                *slot_of(set, old.slots[i]) = old.slots[i];
-        free(old.slots);
-    }
-    uint64_t *slot = slot_of(set, hash);
-    if (*slot)
-        return 0;
-    *slot = hash;
-    set->count++;
-    return 1;
-}
-
-static void key_set_release(struct key_set *set)
-{
-    free(set->slots);
-    *set = (struct key_set){0};
-}
-
 /* ---- index ---- */
 
 /* The sample being collected. */
@@ -137,7 +71,7 @@ struct gathering {
     uint32_t files; /* 0: no sample is being collected */
     uint32_t images[TAR_PLAIN_IMAGE + 1];
     bool is_sample, is_linked, damaged; /* is_linked: some of it is, which is reported */
-    struct key_set with_image, without; /* keys of this shard: files of a sample may be apart */
+    struct names with_image, without;   /* keys of this shard: files of a sample may be apart */
 };
 
 static const char *path_of(const struct gathering *sample)
@@ -189,14 +123,14 @@ static int finish_sample(struct gathering *sample)
                 sample->images[TAR_PLAIN_IMAGE] == 1 ? REMARK_UNUSED_IMAGES : REMARK_SEVERAL_IMAGES,
                 "%s: offset %llu: %s; tar:image=EXTENSION chooses one", path_of(sample),
                 (unsigned long long)sample->first, describe_sample(sample, text, sizeof text));
-        if (code == 0 && key_set_has(&sample->without, sample->key))
+        if (code == 0 && names_has(&sample->without, sample->key))
             code = leave_out(sample, apart);
-        if (code == 0 && key_set_add(&sample->with_image, sample->key) < 0)
+        if (code == 0 && names_number(&sample->with_image, sample->key, sample->key_bytes) < 0)
             code = -ENOMEM;
     } else if (!sample->is_linked && sample->is_sample) {
         code = leave_out(sample, "no image of a supported kind is beside it" TO_CHOOSE
                                  "; write shards with tar --sort=name");
-    } else if (!sample->is_linked && key_set_has(&sample->with_image, sample->key)) {
+    } else if (!sample->is_linked && names_has(&sample->with_image, sample->key)) {
         code = leave_out(sample, apart);
     } else if (!sample->is_linked) { /* its image may be elsewhere in the shard */
         sample->catalog->left_out += sample->files;
@@ -204,7 +138,7 @@ static int finish_sample(struct gathering *sample)
                               "%s: offset %llu: %s: no image" TO_CHOOSE, path_of(sample),
                               (unsigned long long)sample->first,
                               describe_sample(sample, text, sizeof text));
-        if (code == 0 && key_set_add(&sample->without, sample->key) < 0)
+        if (code == 0 && names_number(&sample->without, sample->key, sample->key_bytes) < 0)
             code = -ENOMEM;
     }
     sample->files = 0;
@@ -408,7 +342,7 @@ struct tar_write {
     struct sink sink;
     uint64_t records;
     char key[TAR_WRITE_KEY_BYTES + 1];
-    struct key_set keys;
+    struct names keys;
 };
 
 enum {
@@ -550,10 +484,13 @@ static int tar_write_append(void *state, const struct sample *sample)
     if (!take_key(write->key, sample))
         snprintf(write->key, sizeof write->key, "%08llu", number);
     const size_t key_bytes = strlen(write->key);
-    int added = key_set_add(&write->keys, write->key);
-    for (; added == 0; added = key_set_add(&write->keys, write->key))
+    const uint32_t before = write->keys.count;
+    int64_t added = names_number(&write->keys, write->key, key_bytes);
+    while (added >= 0 && write->keys.count == before) { /* another sample has this key */
         snprintf(write->key + key_bytes, sizeof write->key - key_bytes, "_%llu", number++);
-    int code = added < 0 ? added : 0;
+        added = names_number(&write->keys, write->key, strlen(write->key));
+    }
+    int code = added < 0 ? (int)added : 0;
     if (code == 0 && sample->label >= 0) {
         int length = snprintf(text, sizeof text, "%d", sample->label);
         code = write_file(write, "cls", text, (size_t)length);
@@ -570,7 +507,7 @@ static int tar_write_close(void *state, bool commit)
     int code = commit ? sink_write(&write->sink, end, sizeof end) : 0;
     int closed = sink_close(&write->sink, commit && code == 0);
 
-    key_set_release(&write->keys);
+    names_release(&write->keys);
     return code ? code : closed;
 }
 
