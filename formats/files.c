@@ -17,6 +17,7 @@
 #include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "formats/image_names.h"
+#include "formats/scan.h"
 #include "formats/shard_list.h"
 
 #include <errno.h>
@@ -113,7 +114,7 @@ static int add_fault(const struct files_scan *files, int code, const char *path)
     if (!files->scan->fault || code == -ENOMEM)
         return code;
     snprintf(reason, sizeof reason, "%s", fail_reason());
-    return format_fault(files->scan, -code, path, 0, reason);
+    return scan_fault(files->scan, -code, path, 0, reason);
 }
 
 /* Add the images among names, and leave out the rest: a file of another kind is counted; what other
@@ -169,7 +170,7 @@ static int add_folder(struct files_scan *files, const char *path, int depth)
         char *below = file_join(path, names.list[i].text);
         code = !below ? -ENOMEM
                : depth == FOLDER_DEPTH
-                   ? format_fault(files->scan, ELOOP, below, 0, "folders nested too deeply")
+                   ? scan_fault(files->scan, ELOOP, below, 0, "folders nested too deeply")
                    : add_folder(files, below, depth + 1);
         free(below);
     }

@@ -10,6 +10,7 @@
 #include "dataset/sidecar.h"
 #include "dataset/store.h"
 #include "formats/path_hint.h"
+#include "formats/scan.h"
 #include "formats/shard_list.h"
 
 #include <assert.h>
@@ -175,7 +176,9 @@ int format_catalog(const struct plugin_choice *format, const char *root, bool us
     scan = scan ? scan : &plain_scan;
     made->fault = scan->fault;
     made->fault_context = scan->fault_context;
-    code = ops->index(format->settings, root, scan, made);
+    code = ops->index ? ops->index(format->settings, root, scan, made)
+                      : scan_folder(root, *(char *const *)format->settings, ops->takes, ops->walk,
+                                    format->settings, scan, made);
     made->fault = NULL;
     if (code == 0)
         code = catalog_seal(made);
@@ -252,12 +255,6 @@ int format_remark_sample(struct catalog *catalog, const struct extent *extent,
                               (unsigned long long)extent->offset);
     fail_clear();
     return code;
-}
-
-int format_fault(const struct format_scan *scan, int code, const char *path, uint64_t offset,
-                 const char *what)
-{
-    return catalog_report(scan->fault, scan->fault_context, code, path, offset, what);
 }
 
 int format_writer_open(struct format_writer *writer, const struct plugin_choice *format,

@@ -46,6 +46,7 @@ extern const char *const format_odd_labels_names[];
 /* Return it as flags of format_parse(). */
 unsigned format_odd_labels_flags(int odd_labels);
 
+struct scanner;
 struct format_ops {
     struct plugin plugin; /* state: a writer's state */
     /* Return the confidence that path (a file or folder) is of this format, 0 (no) to 100
@@ -53,6 +54,10 @@ struct format_ops {
     int (*detect)(const char *path);
     int (*index)(const void *settings, const char *root, const struct format_scan *scan,
                  struct catalog *catalog);
+    /* Instead of index(), of a format whose shards are the files that takes() accepts, or those
+     * that match the pattern which is its first setting: add the records of the shard begun in
+     * catalog. See formats/scan.h. */
+    int (*walk)(const void *settings, struct scanner *scanner, struct catalog *catalog);
     /* Would a new file of this name in the folder be part of it, unless shard_list_never()? NULL:
      * none would. */
     bool (*takes)(const char *name);
@@ -127,11 +132,6 @@ int format_settle_label(unsigned flags, struct sample *sample);
 /* Make the remarks of a sample that was parsed: an odd label, an empty image. */
 int format_remark_sample(struct catalog *catalog, const struct extent *extent,
                          const struct sample *sample);
-
-/* For formats: report a fault to the scan. Without a handler it becomes the reason and -code is
- * returned; else the handler decides: 0 continues, anything else ends the scan. */
-int format_fault(const struct format_scan *scan, int code, const char *path, uint64_t offset,
-                 const char *what);
 
 /* One shard being written. Close it after every open, failed ones too; commit false abandons it
  * and removes what was written. */

@@ -27,6 +27,7 @@
 #include "formats/caffe.h"
 #include "formats/lmdb_write.h"
 #include "formats/plugins.h"
+#include "formats/scan.h"
 
 #include "base/bytes.h"
 #include "base/fail.h"
@@ -132,7 +133,7 @@ struct lmdb_walk {
 static int fault(struct lmdb_walk *walk, uint64_t offset, const char *what)
 {
     walk->incomplete = true;
-    return format_fault(walk->scan, EBADMSG, walk->file->path, offset, what);
+    return scan_fault(walk->scan, EBADMSG, walk->file->path, offset, what);
 }
 
 /* ---- meta pages ---- */

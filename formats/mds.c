@@ -401,7 +401,7 @@ static int mds_index(const void *settings, const char *root, const struct format
         snprintf(what, sizeof what, "%" PRIu64 " samples, but index.json says %" PRIu64,
                  shard->record_count, counts[i]);
         if (shard->record_count != counts[i] && (shard->record_count || !scan->fault))
-            code = format_fault(scan, EBADMSG, shard->path, 0, what);
+            code = scan_fault(scan, EBADMSG, shard->path, 0, what);
     }
     shard_list_release(&list);
     free(counts);

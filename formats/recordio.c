@@ -161,14 +161,6 @@ static int recordio_walk(const void *settings, struct scanner *scanner, struct c
     return scanner_add_all(scanner, &steps, catalog);
 }
 
-static int recordio_index(const void *settings, const char *root, const struct format_scan *scan,
-                          struct catalog *catalog)
-{
-    const struct recordio_settings *recordio = settings;
-
-    return scan_folder(root, recordio->match, wanted, recordio_walk, settings, scan, catalog);
-}
-
 /* ---- parse ---- */
 
 /* Join the parts of a record in scratch. Returns the size of the payload, or a negative errno. */
@@ -350,7 +342,7 @@ const struct format_ops format_recordio = {
                .state_size = sizeof(struct recordio_writer)},
     .detect = recordio_detect,
     .takes = wanted,
-    .index = recordio_index,
+    .walk = recordio_walk,
     .parse = recordio_parse,
     .shard_open = recordio_shard_open,
     .shard_append = recordio_shard_append,

@@ -39,11 +39,19 @@ enum {
  * NULL with a reason and its code in *code. */
 const uint8_t *scanner_at(struct scanner *scanner, uint64_t offset, size_t count, int *code);
 
-/* Report a fault of this file. See format_fault(). */
+/* Report a fault to the scan. Without a handler it becomes the reason and -code is
+ * returned; else the handler decides: 0 continues, anything else ends the scan. */
+static inline int scan_fault(const struct format_scan *scan, int code, const char *path,
+                             uint64_t offset, const char *what)
+{
+    return catalog_report(scan->fault, scan->fault_context, code, path, offset, what);
+}
+
+/* The same of this file. */
 static inline int scanner_fault(struct scanner *scanner, int code, uint64_t offset,
                                 const char *what)
 {
-    return format_fault(scanner->scan, code, scanner->path, offset, what);
+    return scan_fault(scanner->scan, code, scanner->path, offset, what);
 }
 
 /* As scanner_fault(), for a fault whose reason, with file and offset, is already recorded. */

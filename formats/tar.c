@@ -254,20 +254,12 @@ static int walk_shard(const void *settings, struct scanner *scanner, struct cata
     if (code == 0)
         code = finish_sample(sample);
     if (sample) {
-        key_set_release(&sample->with_image);
-        key_set_release(&sample->without);
+        names_release(&sample->with_image);
+        names_release(&sample->without);
     }
     free(walk);
     free(sample);
     return code;
-}
-
-static int tar_index(const void *settings, const char *root, const struct format_scan *scan,
-                     struct catalog *catalog)
-{
-    const struct tar_settings *tar = settings;
-
-    return scan_folder(root, tar->match, wanted, walk_shard, settings, scan, catalog);
 }
 
 /* ---- parse ---- */
@@ -527,7 +519,7 @@ const struct format_ops format_tar = {
                .state_size = sizeof(struct tar_write)},
     .detect = tar_detect,
     .takes = wanted,
-    .index = tar_index,
+    .walk = walk_shard,
     .parse = tar_parse,
     .shard_open = tar_write_open,
     .shard_append = tar_write_append,

@@ -532,14 +532,6 @@ static int tfrecord_walk(const void *settings, struct scanner *scanner, struct c
     return scanner_add_all(scanner, &steps, catalog);
 }
 
-static int tfrecord_index(const void *settings, const char *root, const struct format_scan *scan,
-                          struct catalog *catalog)
-{
-    const struct tfrecord_settings *tfrecord = settings;
-
-    return scan_folder(root, tfrecord->match, wanted, tfrecord_walk, settings, scan, catalog);
-}
-
 /* ---- parse ---- */
 
 static int tfrecord_parse(const void *settings, const struct shard *shard, const void *record,
@@ -710,7 +702,7 @@ const struct format_ops format_shards = {
                .state_size = sizeof(struct tfrecord_writer)},
     .detect = tfrecord_detect,
     .takes = wanted,
-    .index = tfrecord_index,
+    .walk = tfrecord_walk,
     .parse = tfrecord_parse,
     .shard_open = tfrecord_shard_open,
     .shard_append = tfrecord_shard_append,

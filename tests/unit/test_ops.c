@@ -84,7 +84,7 @@ static void read_only_is_not_packed(void **unused)
 static void nobody_lacks_what_is_called(void **unused)
 {
     (void)unused;
-    FOR_ALL(format_registry, format_ops, ops->detect && ops->index && ops->parse);
+    FOR_ALL(format_registry, format_ops, ops->detect && (ops->index || ops->walk) && ops->parse);
     FOR_ALL(reader_registry, reader_ops,
             ops->open && ops->close && ops->submit && ops->reap &&
                 (ops->wake || strcmp(ops->plugin.name, "null") == 0));
