@@ -31,22 +31,6 @@ struct catalog *catalog_create(const char *root, const char *format)
     return catalog;
 }
 
-/* Grow by half, so adding takes constant time on average. realloc() moves a large array of extents
- * with mremap and never copies it page by page. */
-static int grow_array(void **array, uint64_t count, uint64_t *capacity, size_t size)
-{
-    if (count < *capacity)
-        return 0;
-    uint64_t larger = *capacity + *capacity / 2 + 64;
-    void *moved = reallocarray(*array, larger, size);
-    if (!moved)
-        return fail(ENOMEM, "out of memory for a catalog of %llu entries",
-                    (unsigned long long)larger);
-    *array = moved;
-    *capacity = larger;
-    return 0;
-}
-
 static int grow_shards(struct catalog *catalog)
 {
     if (catalog->shard_count == UINT32_MAX)
@@ -129,8 +113,8 @@ int catalog_add(struct catalog *catalog, uint64_t offset, uint64_t bytes)
                              " is too large: iobench reads records up to 1 GiB less 128 KiB");
     if (offset > shard->stream_bytes || bytes > shard->stream_bytes - offset)
         return refuse_record(catalog, EBADMSG, offset, bytes, " goes past the end of the file");
-    int code = grow_array((void **)(uintptr_t)&catalog->records, catalog->record_count,
-                          &catalog->record_capacity, sizeof *catalog->records);
+    int code =
+        memory_room(&catalog->records, catalog->record_count, sizeof *catalog->records, "records");
     if (code)
         return code;
     ((struct extent *)(uintptr_t)catalog->records)[catalog->record_count++] = (struct extent){
@@ -193,14 +177,15 @@ int catalog_append(struct catalog *catalog, struct catalog *part)
 {
     assert(!catalog->mapping && !part->mapping);
     uint32_t shard_base = catalog->shard_count;
-    struct extent *into, *from = (struct extent *)(uintptr_t)part->records;
-    uint64_t base = catalog->record_count;
+    const uint64_t base = catalog->record_count;
 
-    while (catalog->record_capacity < base + part->record_count) {
-        int code = grow_array((void **)(uintptr_t)&catalog->records, catalog->record_capacity,
-                              &catalog->record_capacity, sizeof *catalog->records);
+    for (uint64_t i = 0; i < part->record_count; i++) {
+        int code = memory_room(&catalog->records, base + i, sizeof *catalog->records, "records");
         if (code)
             return code;
+        struct extent *to = (struct extent *)(uintptr_t)&catalog->records[base + i];
+        *to = part->records[i];
+        to->shard += shard_base;
     }
     for (uint32_t i = 0; i < part->shard_count; i++) {
         int code = grow_shards(catalog);
@@ -210,11 +195,6 @@ int catalog_append(struct catalog *catalog, struct catalog *part)
         *shard = part->shards[i];
         shard->first_record += base;
         part->shards[i].path = NULL;
-    }
-    into = (struct extent *)(uintptr_t)catalog->records + base;
-    for (uint64_t i = 0; i < part->record_count; i++) {
-        into[i] = from[i];
-        into[i].shard += shard_base;
     }
     catalog->record_count += part->record_count;
     catalog->record_bytes_total += part->record_bytes_total;
@@ -252,7 +232,6 @@ int catalog_seal(struct catalog *catalog)
         memcpy(fitted, catalog->records, bytes);
         free((void *)(uintptr_t)catalog->records);
         catalog->records = fitted;
-        catalog->record_capacity = catalog->record_count;
     }
     return 0;
 }

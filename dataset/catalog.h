@@ -96,7 +96,6 @@ struct catalog {
     /* private, while building: observer of invalid records, or NULL */
     catalog_fault_handler fault;
     void *fault_context;
-    uint64_t record_capacity; /* private: of records while building, 0 when from a sidecar */
     void *mapping; /* private: memory a sidecar was read into, which holds records; else NULL */
     size_t mapping_bytes;
     struct flag is_kept; /* private */

@@ -25,7 +25,7 @@ struct catalog *outline_create(uint64_t records, uint32_t shards, uint32_t recor
         catalog_destroy(catalog);
         return NULL;
     }
-    catalog->record_count = catalog->record_capacity = records;
+    catalog->record_count = records;
     for (uint64_t record = 0, s = 0; s < shards; s++) {
         struct shard *shard = &catalog->shards[s];
         const uint64_t end = (uint64_t)((unsigned __int128)records * (s + 1) / shards);
