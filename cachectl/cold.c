@@ -86,8 +86,8 @@ static int measure_cold(const struct cold_request *request, struct cold_result *
     /* Name the most resident files, and who holds them after a drop. */
     for (; count < RESIDENCY_WORST && total.worst[count].resident_bytes; count++) {
         const struct residency_named *file = &total.worst[count];
-        holders[count] =
-            (struct holder){.inode = file->inode, .device = file->device, .path = file->path};
+        holders[count] = (struct holder){.inode = file->inode, .device = file->device};
+        snprintf(holders[count].path, sizeof holders[count].path, "%s", file->path);
     }
     outside_find_holders(holders, count);
     for (size_t i = 0; i < count; i++) {

@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <sys/sysmacros.h>
 
-enum { PATH_END_BYTES = 256, TURN_MS = 100, REASON_BYTES = 512 };
+enum { TURN_MS = 100, REASON_BYTES = 512 };
 
 enum request_kind { FIND_HOLDERS, RUN_COMMAND, STOP };
 
@@ -30,10 +30,7 @@ struct outside_request {
     uint32_t count; /* of files, or the index of the command */
     uint32_t wants_text;
     uint64_t timeout_ns;
-    struct {
-        uint64_t inode, device;
-        char path[PATH_END_BYTES];
-    } files[OUTSIDE_FILES];
+    struct holder holders[OUTSIDE_FILES];
 };
 
 struct answer {
@@ -41,10 +38,7 @@ struct answer {
     char reason[REASON_BYTES];
     struct child_result result;
     char text[CHILD_TEXT_BYTES];
-    struct {
-        int32_t pid;
-        char command[sizeof((struct holder *)NULL)->command];
-    } holders[OUTSIDE_FILES];
+    struct holder holders[OUTSIDE_FILES];
 };
 
 static struct {
@@ -77,29 +71,24 @@ void outside_serve(int socket, const char *const *commands, size_t count)
     ssize_t bytes;
 
     while ((bytes = recv(socket, &request, sizeof request, 0)) > 0) {
-        struct holder holders[OUTSIDE_FILES] = {0};
         struct answer answer = {0};
         bool is_sound = bytes == sizeof request;
         for (int i = 0; is_sound && i < OUTSIDE_FILES; i++) {
-            is_sound = memchr(request.files[i].path, '\0', PATH_END_BYTES);
-            holders[i] = (struct holder){.inode = request.files[i].inode,
-                                         .device = request.files[i].device,
-                                         .path = request.files[i].path};
+            struct holder *holder = &answer.holders[i];
+            *holder = request.holders[i];
+            is_sound = memchr(holder->path, '\0', sizeof holder->path);
+            holder->pid = 0;
         }
         const struct child_task task = {.text = request.wants_text ? answer.text : NULL,
                                         .timeout_ns = request.timeout_ns,
                                         .stop = is_called_off,
                                         .context = &socket};
         if (is_sound && request.kind == FIND_HOLDERS && request.count <= OUTSIDE_FILES)
-            holders_find("/proc", holders, request.count);
+            holders_find("/proc", answer.holders, request.count);
         else if (is_sound && request.kind == RUN_COMMAND && request.count < count)
             answer.code = run_here(commands[request.count], &task, &answer.result);
         else
             continue; /* a late stop is ignored */
-        for (int i = 0; i < OUTSIDE_FILES; i++) {
-            answer.holders[i].pid = holders[i].pid;
-            memcpy(answer.holders[i].command, holders[i].command, sizeof holders[i].command);
-        }
         if (answer.code)
             snprintf(answer.reason, sizeof answer.reason, "%s", fail_reason());
         if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer)
@@ -149,17 +138,9 @@ void outside_find_holders(struct holder *holders, size_t count)
         holders_find("/proc", holders, count);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        request.files[i].inode = holders[i].inode;
-        request.files[i].device = holders[i].device;
-        snprintf(request.files[i].path, PATH_END_BYTES, "%s", holders[i].path);
-    }
-    if (ask_child(&request, NULL, &answer))
-        return;
-    for (size_t i = 0; i < count; i++) {
-        holders[i].pid = answer.holders[i].pid;
-        memcpy(holders[i].command, answer.holders[i].command, sizeof holders[i].command);
-    }
+    memcpy(request.holders, holders, count * sizeof *holders);
+    if (ask_child(&request, NULL, &answer) == 0)
+        memcpy(holders, answer.holders, count * sizeof *holders);
 }
 
 int outside_run(const char *command, const struct child_task *task, struct child_result *result)

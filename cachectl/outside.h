@@ -19,10 +19,10 @@ enum { OUTSIDE_FILES = 8 }; /* per request */
 
 /* The process that maps a file. Only root sees processes of other users. */
 struct holder {
-    uint64_t inode;   /* asked for */
-    uint64_t device;  /* asked for: st_dev */
-    const char *path; /* asked for: absolute, or its known tail */
-    int pid;          /* found; 0: none seen */
+    uint64_t inode;  /* asked for */
+    uint64_t device; /* asked for: st_dev */
+    char path[256];  /* asked for: absolute, or its known tail */
+    int pid;         /* found; 0: none seen */
     char command[32];
 };
 
