@@ -35,19 +35,10 @@ static bool find_cpu(const char *proc, const char *key, char *value, size_t byte
     return found;
 }
 
-/* Read the first line, or string of a device tree, of a file below a root. */
+/* The first line, or string of a device tree, of a file below a root. */
 static bool find_text(const char *root, const char *name, char text[static TEXT_BYTES])
 {
-    char path[PATH_BYTES];
-
-    snprintf(path, sizeof path, "%s/%s", root, name);
-    FILE *file = file_stream_kernel(path);
-    const size_t bytes = file ? fread(text, 1, TEXT_BYTES - 1, file) : 0;
-    if (file)
-        fclose(file);
-    text[bytes] = '\0';
-    text[strcspn(text, "\n")] = '\0';
-    return text[0] != '\0';
+    return file_peek(text, TEXT_BYTES, "%s/%s", root, name) && text[0];
 }
 
 /* Kernels of AArch64 give no name, but the main ID register: MIDR_EL1, implementer and part. */
