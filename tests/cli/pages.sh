@@ -29,9 +29,8 @@ same() {
 
 # The figures of documents to four digits: the last ones are those of a processor.
 rounded() {
-    awk '{ while (/": / && match($0, /[0-9]+\.[0-9]+(e[-+][0-9]+)?/)) {
-        printf "%s%.4g", substr($0, 1, RSTART - 1), substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH) } print }' pages >filtered &&
-        mv filtered pages
+    sed 's/"gain": -*[0-9.]*e-[0-9]*/"gain": 0/' pages | awk '{ while (/": / && match($0, /[0-9]+\.[0-9]+(e[-+][0-9]+)?/)) {
+        printf "%s%.4g", substr($0, 1, RSTART - 1), substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH) } print }' >filtered && mv filtered pages
 }
 
 # ---- what a data set holds ----
@@ -99,6 +98,36 @@ page 0 size --simulate --draws 20 --gpus 1024 --network llama3.1-70b --rate 1
 page 0 size --simulate --draws 20 --gpus 8,64,16384 --network unet3d --storage nfs-100g,object-100g
 page 0 size --simulate --draws 20 --gpus 13 --seed 3 --storage nfs-100g
 page 0 size --simulate --draws 20 --gpus 16 --acceptance
+page 0 size --gpus 1000000 --gpu h200
+page 0 size --rate 5
+# The user's own figures: of a storage, with its doubts and its curve, and of all else.
+mkdir -p own/storage own/gpu
+{
+    printf '[storage]\ntitle=Slow\nsource=us\nread-bytes-per-s=1e9 +-7%%\nread-iops=5e4\nlatency-s=0.0003\nlatency-cv=0.4\n'
+    printf 'curve-4096=1:4.1e7 +-1.8%%, 2:8.1e7, 8:2.8e8 +-3.4%%\ncurve-65536=1:5.1e8 +-3.7%%, 2:7.6e8\ndoubt=it was <warm>\n'
+} >own/storage/slow.ini
+grep -v 'title=\|curve\|doubt' own/storage/slow.ini >untitled.ini
+printf '[network]\ntitle=Mine\nsource=me\n[data]\nsample-bytes=2e5\nsource=me\n[cpu]\ndecode-core-s=0.002\nsource=me\n[gpu]\nsamples-per-s=700\nsource=me\n[fabric]\nport-bytes-per-s=5e9\nsource=me\ndoubt=one port\n' >mine.ini
+page 0 size --profiles own --storage slow,nvme-9550,own/storage/slow.ini --gpus 8,16 --draws 20
+page 0 size --profiles own --storage slow --gpus 64 --draws 20 --json
+page 0 size --profile own/storage/slow.ini --draws 20 --acceptance
+page 0 size --profile untitled.ini --draws 20 --seed 2
+page 0 size --profile mine.ini --gpus 48 --draws 20
+page 0 size --profiles own --storage slow --draws 20 --chart chart.svg
+sed 's/<text/\n&/g' chart.svg | grep '^<text' >>pages && cksum <chart.svg >>pages
+# Recorded jobs: of NFS beside a disk, one that falls, and reads that Lustre does not count.
+record() { # SECONDS,RATES SECONDS,RATES OPTION...
+    printf '{"interval_s":%s}\n' "$1" "$2" >job.jsonl
+    shift 2
+    page 0 size --draws 20 --recording job.jsonl --sample-size 100000 "$@"
+}
+nfs='"nfs_read_bytes_per_s":262144000,"nfs_read_count_per_s":1000' disk='"storage_read_bytes_per_s":65536000,"storage_read_count_per_s":1000'
+record '1,"storage_read_bytes_per_s":150e6,"storage_read_count_per_s":1000,"nfs_read_bytes_per_s":50e6' \
+    '3,"storage_read_bytes_per_s":200e6,"storage_read_count_per_s":1000,"nfs_read_bytes_per_s":null' --recorded-gpus 8 --gpus 64
+record '1,"storage_read_bytes_per_s":200e6' '1,"storage_read_bytes_per_s":100e6' --gpus 1 --json
+for reads in "$disk,\"lustre_read_bytes_per_s\":10e6" "$disk,\"lustre_read_bytes_per_s\":2e9" "$nfs" "$disk,$nfs"; do
+    record "1,$reads" "1,$reads" --gpus 1
+done
 page 0 size --simulate --draws 20 --gpus 12 --network llama3.1-70b --rate 1 --storage nfs-100g --json
 rounded
 same size

@@ -1,62 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# iobench size --simulate: JSON, user profiles; and an acceptance test that passes or fails by its figure.
+# iobench size --measure, an acceptance test that passes or fails by its figure, and profiles of runs; what is simulated is in
+# tests/cli/pages.sh.
 # shellcheck disable=SC2034 # for cli.sh
 ON_DISK=yes
 . "$(dirname "$0")/cli.sh"
 
-"$IOBENCH" size --simulate --gpus 8,512 --storage nfs-100g,nvme-9550 --draws 20 --json=table.json || die "no table"
-python3 - <<'END' || die "the table is wrong"
-import json
-cases = json.load(open("table.json"))["cases"]
-assert [(c["gpus"], c["nodes"]) for c in cases] == [(8, 1), (512, 64)] * 2, cases
-assert cases[1]["limit"] == "storage bandwidth" and cases[3]["limit"] == "GPUs"
-for c in cases:
-    rate = c["samples_per_s"]
-    assert rate["low"] <= rate["median"] <= rate["high"]
-    assert rate["high"] <= 1.001 * c["goal_samples_per_s"]
-assert cases[0]["inputs"]["storage read-bytes-per-s"] == {"value": 11e9, "spread": 0.1}
-END
-
-# Two nodes of 6 are alike: nothing is in doubt.
-"$IOBENCH" size --simulate --draws 20 --gpus 12 >page || die "12 GPUs are refused"
-! grep -q "12 GPUs on" page || die "two nodes of 6 are in doubt: $(cat page)"
-
-# User figures, by file and by folder.
-mkdir -p own/storage
-printf '[storage]\ntitle=Slow\nsource=us\nread-bytes-per-s=1e9\n' >own/storage/slow.ini
-"$IOBENCH" size --simulate --draws 20 --profiles own --storage slow --json=slow.json || die "no own storage"
-"$IOBENCH" size --simulate --draws 20 --storage own/storage/slow.ini --json=file.json || die "no own file"
-cmp -s slow.json file.json || { diff slow.json file.json; die "folder and file differ"; }
-"$IOBENCH" size --simulate --draws 20 --profile own/storage/slow.ini >page || die "no figures added"
-grep -q "Limit    storage bandwidth" page || die "--profile does not override"
-grep -q "with Slow" page || die "the storage has another's name: $(cat page)"
-sed /title=/d own/storage/slow.ini >untitled.ini
-"$IOBENCH" size --simulate --draws 20 --profile untitled.ini >page || die "no figures added"
-tr -s ' \n' ' ' <page | grep -q "v3.0 with figures of untitled.ini" || die "the storage has another's name: $(cat page)"
-# Columns stay apart, and a rate that was given is no published one.
-"$IOBENCH" size --gpus 1000000 --gpu h200 >page || die "no page"
-grep -q "^  1000000 x H200 7,950,000,000 846,247,715 887,355,044 7,098,840 " page || die "$(cat page)"
-grep -q "best published for ResNet-50" page || die "$(cat page)"
-"$IOBENCH" size --rate 5 >page || die "no page"
-! grep -q published page || die "$(cat page)"
-
-# The data stored otherwise: bytes for CPU time. Storage limits, so what is smaller is faster.
-"$IOBENCH" size --simulate --gpus 64 --storage nfs-100g >page || die "no page"
-grep -Eq "^    JPEG, short side 256 +36.0 +32.4 +18.3 GB/s +[0-9,]+$" page || die "no other form: $(cat page)"
 "$IOBENCH" size --simulate --gpus 64 --storage nfs-100g --json=forms.json || die "no JSON"
-python3 - <<'END' || die "the forms are wrong"
-import json
-case = json.load(open("forms.json"))["cases"][0]
-hinted, small, raw = case["forms"]
-assert small["needs_node_cores"] < hinted["needs_node_cores"] < 0.9 * 70.0, case
-assert small["samples_per_s"] > 2 * case["stated_samples_per_s"] > 2.2 * raw["samples_per_s"], case
-for form in case["forms"]:
-    assert abs(form["needs_storage_bytes_per_s"] / (case["goal_samples_per_s"] * form["sample_bytes"]) - 1) < 1e-9
-    cores = case["goal_samples_per_s"] / case["nodes"] * form["decode_core_s"]
-    assert abs(form["needs_node_cores"] / cores - 1) < 1e-9, form
-END
-
 # The worked case in docs/sizing.md has the figures of its commands.
 "$IOBENCH" size --simulate --gpus 512 --storage parallel-k3000,nvme-9550 --json=worked.json || die "no worked case"
 python3 - "$SRCDIR/docs/sizing.md" <<'END' || die "docs/sizing.md has other figures"
@@ -77,43 +27,6 @@ for title, form in (("published (JPEG, 500 x 375)", None), ("JPEG, with entry po
     assert any(line.startswith(f"| {title} |") and line.endswith(f"| {rate:,.0f} |") for line in text.splitlines()), title
 END
 
-# A recorded job: 8 GPUs read 150 + 50 (NFS) MB/s, then 200: 25 MB/s a GPU, 250 samples/s of 100 kB.
-printf '{"interval_s":%s,"storage_read_bytes_per_s":%s,"storage_read_count_per_s":1000,"nfs_read_bytes_per_s":%s,"nfs_read_count_per_s":null}\n' \
-    1 150e6 50e6 3 200e6 null >job.jsonl
-"$IOBENCH" size --simulate --draws 20 --recording job.jsonl --recorded-gpus 8 --gpus 64 --sample-size 100000 >page || die "no recording"
-grep -q "Goal *16,000 samples/s" page || die "the recorded job is wrong: $(cat page)"
-grep -q "storage, bytes  *1.60 GB/s" page || die "its needs are wrong: $(cat page)"
-grep -q "Recorded 200 MB/s on average, 200 MB/s at most, in 4.00 s" page || die "$(cat page)"
-# The peak is that of any interval, and the halves differ by two thirds of the mean.
-printf '{"interval_s":1,"storage_read_bytes_per_s":%s}\n' 200e6 100e6 >falling.jsonl
-"$IOBENCH" size --simulate --draws 20 --recording falling.jsonl --recorded-gpus 1 --gpus 1 --sample-size 100000 --json=falling.json ||
-    die "no recording"
-python3 -c 'import json
-case = json.load(open("falling.json"))["cases"][0]
-assert case["recorded_bytes_per_s"] == 150e6 and case["recorded_peak_bytes_per_s"] == 200e6, case
-assert abs(case["inputs"]["gpu samples-per-s"]["spread"] - 1 / 3) < 1e-9, case["inputs"]' || die "of a recording that falls"
-# Lustre's reads are not counted: its bytes over the reads of a disk beside it are no size of a read.
-reads_of() { # KEY:RATE,...: recorded in each second; prints the reads a second that are needed
-    for _ in 1 2; do
-        printf '{"interval_s":1,%s}\n' "$1"
-    done >beside.jsonl
-    "$IOBENCH" size --simulate --draws 20 --recording beside.jsonl --recorded-gpus 1 --gpus 1 --sample-size 100000 --json |
-        python3 -c 'import json, sys
-print(round(json.load(sys.stdin)["cases"][0]["needs_storage_reads_per_s"]))'
-}
-disk='"storage_read_bytes_per_s":65536000,"storage_read_count_per_s":1000'
-[ "$(reads_of "$disk,\"lustre_read_bytes_per_s\":10e6")" = 1153 ] || die "reads of 64 KiB: $(cat beside.jsonl)"
-[ "$(reads_of "$disk,\"lustre_read_bytes_per_s\":2e9")" = 1970 ] || die "reads of a Lustre of 2 GB/s, 1 MiB as ever: $(cat beside.jsonl)"
-nfs='"nfs_read_bytes_per_s":262144000,"nfs_read_count_per_s":1000'
-[ "$(reads_of "$nfs")" = 1000 ] || die "reads of 256 KiB over NFS: $(cat beside.jsonl)"
-[ "$(reads_of "$disk,$nfs")" = 2000 ] || die "reads of a disk and of NFS: $(cat beside.jsonl)"
-
-# An option of the simulation asks for it.
-"$IOBENCH" size --gpus 64 --storage nfs-100g >page || die "no page"
-grep -q "Limit    storage bandwidth" page || die "--storage is not simulated: $(cat page)"
-"$IOBENCH" size --gpus 64 --acceptance >page || die "no acceptance test"
-grep -q "^require-rate=" page || die "--acceptance writes none: $(cat page)"
-
 "$IOBENCH" list profiles | grep -q "h200 .*H200: MLPerf" || die "no list of profiles"
 
 # A measured storage: its curve has all sizes and depths, a rate each, and the simulation uses it.
@@ -128,27 +41,6 @@ measure() {
 measure file --read-sizes 4k,64k,1m --depths 1,2,8 --save measured.ini >out || die "not measured"
 grep -c "KiB  *[128]  *[0-9.,]*  *[0-9.,]*  *[0-9.]*%$" out >count
 [ "$(cat count)" = 6 ] || die "not 2 sizes that fit the file x 3 depths: $(cat out)"
-# The table and the profile are of the same figures, each to its last digit.
-python3 - <<'END' || die "the table is not that of the profile: $(cat out measured.ini)"
-import re
-page, profile = open("out").read(), open("measured.ini").read()
-rows = re.findall(r"^ +([\d.]+) KiB +(\d+) +([\d.,]+) +([\d.,]+) +([\d.]+)%$", page, re.M)
-curve = [(int(size), int(depth), float(rate), float(spread or 0)) for size, points in re.findall(r"^curve-(\d+)=(.*)$", profile, re.M)
-         for depth, rate, spread in re.findall(r"(\d+):([\d.e+]+)(?: \+-([\d.e+]+)%)?", points)]
-def same(text, value): # the profile has five digits
-    number = text.replace(",", "")
-    unit = 10.0 ** -len(number.partition(".")[2])
-    assert abs(float(number) - value) <= 0.51 * unit + 1e-4 * value, (text, value)
-assert [(float(r[0]) * 1024, int(r[1])) for r in rows] == [c[:2] for c in curve] == [(s, d) for s in (4096, 65536) for d in (1, 2, 8)]
-for (_, _, rate, reads, spread), (size, depth, value, said) in zip(rows, curve):
-    same(rate, value / 1e6)
-    same(reads, value / size)
-    assert abs(float(spread) - said) <= 0.06 + 0.05 * said, (spread, said)
-value = lambda key: float(re.search(rf"^{key}=([\d.e+-]+?)(?: |$)", profile, re.M)[1])
-assert value("read-bytes-per-s") == max(c[2] for c in curve), profile
-assert abs(value("read-iops") / max(c[2] / c[0] for c in curve) - 1) < 1e-3, profile
-assert 0 < value("latency-s") < 10, profile
-END
 measure file --read-sizes 4k --depths 1 --save measured.ini >/dev/null || die "an older profile was not replaced"
 mkdir -p tree/below && cp file tree/below && cp file tree/file
 measure tree --read-sizes 4k,64k --depths 1,2,8 --save - >tree.ini || die "no folder"
@@ -173,28 +65,6 @@ if grep -q "of the bytes left storage (" out; then
     grep -q "^source=.*DEGRADED: only " hole.ini || die "the profile does not say so: $(cat hole.ini)"
     grep -q "^doubt=DEGRADED: only " hole.ini || die "no doubt: $(cat hole.ini)"
 fi
-# A count of all processes says nothing of these reads if others read as well: here it grows twice as fast.
-liar=$PROGRAMS/tests/liars/liar.so
-if [ -e "$liar" ] && grep -q "^read_bytes" /proc/self/io && ! nm -D "$IOBENCH" | grep -q '__asan_init\|__tsan_init\|__ubsan_handle'; then
-    LD_PRELOAD=$liar LIAR=io-none,disk-double "$IOBENCH" size --measure file --read-sizes 64k --depths 8 --measure-time 50ms --save others.ini >out 2>told
-    if grep -q "by any process" out && ! grep -q DEGRADED told; then
-        grep -q "is not known: others read, too: [0-9]*\.[0-9]%, sectors" out || die "the reads of others are believed: $(cat out)"
-        grep -q "^doubt=how many bytes left storage is not known: others read, too" others.ini || die "no doubt: $(cat others.ini)"
-    fi
-fi
-# What a profile doubts, each form of a simulation repeats.
-printf '[storage]\ntitle=a hole\ndoubt=DEGRADED: from memory\nread-bytes-per-s=5e9\nsource=me\n' >doubted.ini
-"$IOBENCH" size --simulate --draws 20 --gpus 8 --storage ./doubted.ini >out || die "refused"
-doubt="storage of ./doubted.ini: DEGRADED: from memory"
-grep -q "In doubt  $doubt" out || die "the page drops it: $(cat out)"
-"$IOBENCH" size --simulate --draws 20 --gpus 8,16 --storage ./doubted.ini,nfs-100g >out || die "refused"
-[ "$(grep -c "In doubt  $doubt" out)" = 1 ] || die "the table drops it: $(cat out)"
-"$IOBENCH" size --simulate --draws 20 --gpus 8 --profile ./doubted.ini --json=doubted.json || die "refused"
-grep -q "\"doubts\": \[\"$doubt\"\]" doubted.json || die "the JSON drops it: $(cat doubted.json)"
-"$IOBENCH" size --simulate --draws 20 --gpus 8 --storage ./doubted.ini --acceptance=out.ini || die "refused"
-grep -q "^# In doubt: $doubt" out.ini || die "the acceptance test drops it: $(cat out.ini)"
-"$IOBENCH" size --simulate --draws 20 --storage ./doubted.ini --chart=out.svg || die "no chart"
-grep -q "profiles in doubt" out.svg || die "the chart drops it"
 echo "# mine" >precious
 for wrong in "file --save precious" "file --read-sizes 64k,4k" "file --read-sizes 100" "file --depths 0" \
     "file --read-sizes 1g" "missing" "file --simulate"; do
@@ -260,9 +130,6 @@ for wrong in "model=8b\nscale=2" "model=what" "async" "writes=0\nrequire-write-r
     [ "$status,$(cat out)" = "2," ] || die "jobs before a wrong checkpoint ran: $wrong: $(cat out err)"
     grep -q "wrong.ini:4: \[b\]: --" err || die "$(cat err)"
 done
-
-"$IOBENCH" size --simulate --draws 20 --chart=chart.svg || die "no chart"
-grep -q "all GPUs busy" chart.svg || die "the chart lacks its line"
 
 # A run saves its measurements as a profile, which size reads; foreign files are not replaced. What is stored in other forms
 # than the network's own samples is not compared with them, and a storage that did not limit has no figure.
