@@ -55,16 +55,6 @@ python3 "$tmp/ahead.py" "$tmp/b.json" >"$tmp/err" 2>&1 || fault "$(cat "$tmp/err
 sed 's/"holds": false/"holds": true/' "$tmp/a.json" >"$tmp/forged.json"
 try 1 compare "$tmp/forged.json" "$tmp/forged.json"
 
-# The highest load tried holds: a batch every 10 ms may be late by 10 s. JSON replaces the table.
-try 0 "$@" --to 100 --from 100 --trainer replay:rate=4 --limit 1000% --json -
-out '"load_that_fails": null'
-no_out "x replay"
-no_out '"preview": true' # one load needs no search
-
-# Warm caches are reported: the first run read the set.
-undropped try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000
-out "warm before each run: --drop-caches reads storage"
-
 # A record that is skipped degrades the answer, as it does a run.
 "$IOBENCH" pack synthetic:count=200,mean=6000 "$tmp/hurt" -f shards --shards 1 >"$tmp/out" 2>&1 || die "no other data set"
 shard=$(find "$tmp/hurt" -name "train-*" ! -name "*.idx")
@@ -79,8 +69,6 @@ hurt "$@" --json -
 out '"degraded_reason": "1 record was skipped"'
 out '"synthetic": true'
 out '"cache_before": "'
-hurt "$@" --plot "$tmp/hurt.svg"
-grep -q "synthetic data; DEGRADED" "$tmp/hurt.svg" || fault "the chart drops it"
 # One that fails the run leaves no answer: what held before it is none.
 try 1 "$@" --data "$tmp/hurt" --decode checksum --shuffle none -B 1 --from 1 --to 1000 \
     --trainer replay:rate=10 --limit 1000% --json "$tmp/none.json"
@@ -89,9 +77,6 @@ out "iobench ramp: a run failed: no answer"
 no_out "fed (interval"
 no_out "are fed"
 [ ! -e "$tmp/none.json" ] || fault "a document without an answer"
-
-try 0 "$@" --to 0.5 --from 0.5 --trainer replay:rate=1000 --plot "$tmp/ramp.svg"
-grep -q "<svg" "$tmp/ramp.svg" || fault "no chart"
 
 try 1 ramp --data "$tmp/set" -B 400 --decode none --trainer replay:rate=1e6
 err "are too few"

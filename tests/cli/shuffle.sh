@@ -45,15 +45,9 @@ expect 0 "$IOBENCH" shuffle none --data shuffled --batch-size 4 --labels sorted 
 says '"labels_from": "sorted"' '"labels_per_batch": 1.0'
 
 # Throughput: rounds, each run cold or marked unverified; a table, a chart, files.
-expect 0 "$IOBENCH" shuffle epoch none buffer:4 --data set --measure --runs 2 --batch-size 4 \
-    --plot front.svg --csv front.csv --json=front.json
+expect 0 "$IOBENCH" shuffle epoch none buffer:4 --data set --measure --runs 2 --batch-size 4 --json=front.json
 says "labels read" "median of 2 rounds" "Pareto front"
-grep -q "<circle" front.svg || die "no throughput in the picture"
 [ "$(grep -c '"runs": 2,' front.json)" = 3 ] || die "not every order was read twice"
-grep -q '"on_front": true' front.json || die "nothing is on the front"
-[ "$(wc -l <front.csv)" = 4 ] || die "CSV: not a heading and three rows"
-head -n 1 front.csv | grep -q "^shuffle,.*,labels_per_batch,.*,bytes_per_s,.*,cold_runs,.*,on_front$" ||
-    die "CSV: $(head -n 1 front.csv)"
 if grep -q '"unverified_reason": "' front.json; then
     says "unverified: "
 else

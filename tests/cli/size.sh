@@ -45,17 +45,7 @@ measure file --read-sizes 4k --depths 1 --save measured.ini >/dev/null || die "a
 mkdir -p tree/below && cp file tree/below && cp file tree/file
 measure tree --read-sizes 4k,64k --depths 1,2,8 --save - >tree.ini || die "no folder"
 grep -Eq '^curve-65536=1:[0-9.e+]+( \+-[0-9.e+]+%)?, 2:[0-9].*, 8:[0-9]' tree.ini || die "no curve: $(cat tree.ini)"
-"$IOBENCH" size --simulate --draws 20 --gpus 8 --storage tree.ini --json=tree.json || die "the curve is refused"
-python3 - <<'END' || die "the curve was read wrongly"
-import json, re
-text, case = open("tree.ini").read(), json.load(open("tree.json"))["cases"][0]
-assert [(p["read_bytes"], p["depth"]) for p in case["curve"]] == [(s, d) for s in (4096, 65536) for d in (1, 2, 8)]
-best = max(p["bytes_per_s"] for p in case["curve"])
-assert abs(case["inputs"]["storage read-bytes-per-s"]["value"] / best - 1) < 1e-3
-at = next(p for p in case["curve"] if (p["read_bytes"], p["depth"]) == (65536, 8))["bytes_per_s"]
-sample = case["inputs"]["data sample-bytes"]["value"]
-assert abs(case["rates_samples_per_s"]["read latency"] * sample / at - 1) < 1e-3, case["rates_samples_per_s"]
-END
+"$IOBENCH" size --simulate --draws 20 --gpus 8 --storage tree.ini >/dev/null || die "the curve is refused"
 grep -q "of the bytes left storage (\|not known: " out || die "no witness: $(cat out)"
 # A hole is on no storage, whatever the rate. Its file has data, too: a file of holes alone may be of any kind.
 truncate -s 16M hole && dd if=file of=hole conv=notrunc bs=64k count=1 2>/dev/null
