@@ -47,7 +47,7 @@ struct command {
     bool operands_exist;                    /* main() checks the operands that are read */
     bool is_confined; /* main() confines it before it runs; else it confines itself, or parses no
                       untrusted input */
-    /* A section of a job file may be one (cmd/section.h): check it before any job of the file runs.
+    /* A section of a job file may be one (cmd/run/run.c): check it before any job of the file runs.
      * Returns 0 or -EINVAL with a reason. NULL: it may not. */
     int (*check)(const struct invocation *invocation);
     const char *description;           /* paragraphs for help and manual page; may be NULL */

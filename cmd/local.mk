@@ -11,8 +11,8 @@ bin_PROGRAMS += iobench
 iobench_SOURCES = \
 	cmd/command.c cmd/command.h cmd/commands.h cmd/families.c cmd/families.h cmd/layers.c cmd/layers.h cmd/line.c \
 	cmd/line.h cmd/main.c cmd/members.c cmd/members.h cmd/network.c cmd/network.h cmd/outputs.c cmd/outputs.h \
-	cmd/program.c cmd/program.h cmd/progress.c cmd/progress.h cmd/registry.c cmd/sandbox.c cmd/sandbox.h cmd/section.c \
-	cmd/section.h cmd/start_at.c cmd/start_at.h cmd/synthetic.c cmd/synthetic.h \
+	cmd/program.c cmd/program.h cmd/registry.c cmd/sandbox.c cmd/sandbox.h \
+	cmd/synthetic.c cmd/synthetic.h \
 	cmd/checkpoint/checkpoint.c cmd/checkpoint/report.c cmd/checkpoint/report.h \
 	cmd/doctor/doctor.c \
 	cmd/help/help.c cmd/help/help.h cmd/help/list.c \
@@ -23,7 +23,7 @@ iobench_SOURCES = \
 	cmd/ramp/ramp.c cmd/ramp/ramp.h \
 	cmd/results/compare.c cmd/results/gather.c cmd/json_file.c cmd/json_file.h cmd/results/plot.c \
 	cmd/results/report.c cmd/results/show.c \
-	cmd/run/beside.c cmd/run/beside.h cmd/member.h \
+	cmd/run/beside.h cmd/member.h \
 	cmd/run/run.c \
 	cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/shuffle.c \
 	cmd/shuffle/shuffle.h \

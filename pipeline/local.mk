@@ -5,9 +5,6 @@ libiobench_a_SOURCES += \
 	pipeline/settings/job_options.h \
 	pipeline/settings/settings.h
 libiobench_a_SOURCES += \
-	pipeline/result/figure.c pipeline/result/figure.h \
-	pipeline/result/findings.c \
-	pipeline/result/findings.h \
 	pipeline/result/gather.c \
 	pipeline/result/gather.h \
 	pipeline/result/meter.c \
@@ -17,8 +14,7 @@ libiobench_a_SOURCES += \
 	pipeline/result/result.c \
 	pipeline/result/result.h \
 	pipeline/result/timeline.c \
-	pipeline/result/timeline.h \
-	pipeline/result/timeline_join.c
+	pipeline/result/timeline.h
 libiobench_a_SOURCES += \
 	pipeline/loader/arenas.c \
 	pipeline/loader/arenas.h \

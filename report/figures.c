@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Figures as JSON, by their rows: pipeline/result/figure.h. */
+ * Figures as JSON, by their rows: pipeline/result/result.h. */
 #include "report/report.h"
 
 #include "base/json.h"

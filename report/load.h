@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * load: reads results of report/json.c back for compare and size. Files are untrusted: everything
+ * load: reads results of report/result.c back for compare and size. Files are untrusted: everything
  * is checked. Any thread.
  */
 #ifndef IOBENCH_REPORT_LOAD_H
 #define IOBENCH_REPORT_LOAD_H
 
+#include "base/json.h"
+
 #include <jansson.h>
 #include <stdbool.h>
+
+/* Add "checksum", of the contents, independent of layout. It detects figures changed by hand or by
+ * accident, not by somebody who recomputes it. Returns 0, or -ENOMEM with a reason. */
+int seal_add(json_t *document);
 
 /* Is a document a result of this version, unchanged, whose "jobs" is an array of objects? Returns 0
  * or a negative errno with a reason. */

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	report/compare.c report/compare.h \
-	report/latency.c report/load.c report/load.h report/seal.c report/seal.h \
-	report/profile.c \
-	report/csv.c report/figures.c report/file.c report/json.c report/print.c report/text.c report/report.h \
+	report/load.c report/load.h \
+	report/figures.c report/file.c report/result.c report/report.h \
 	report/mlperf.c report/mlperf.h \
 	report/svg.c report/svg.h report/chart.c report/chart.h \
-	report/ranks.c report/timeline.c report/timeline_csv.c report/timeline_json.c \
+	report/timeline.c \
 	report/summary.c report/summary.h \
 	report/words.c report/words.h
 

@@ -16,13 +16,6 @@
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
                  bool color);
 
-/* The table's sentences as an array of {"name", "text"}, in order; an empty name continues the
- * previous entry. */
-json_t *report_entries(const struct result *result, const struct summary *summary);
-/* "valid, cold, 3 runs of 1 epoch", or why not. */
-enum { REPORT_HEADLINE_BYTES = 1600 };
-const char *report_headline(const struct result *result, const struct summary *summary, char *text);
-
 /* Print what would be done (result of run_jobs()). */
 void report_plan(FILE *stream, const struct result *result);
 
@@ -45,6 +38,9 @@ json_t *report_timeline(const struct timeline *timeline);
 /* Read a series back, without the single counters, which JSON omits. name: for messages. Returns
  * NULL with a reason. */
 struct timeline *report_timeline_load(const char *name, const json_t *series);
+
+/* Put null, and why in KEY_reason; a reason has none itself. */
+void report_null(json_t *object, const char *key, const char *reason);
 
 /* Put null, and why in KEY_reason; a reason has none itself. */
 void report_null(json_t *object, const char *key, const char *reason);

@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The time series of a result as sparklines.
+ * The time series of a result: as sparklines, as CSV (--series) and as JSON (docs/json.md), both of
+ * which are read back.
  */
-#include "report/report.h"
-
 #include "base/bytes.h"
+#include "base/escape.h"
+#include "base/fail.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "report/load.h"
+#include "report/report.h"
 #include "report/words.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- text ---- */
 
 enum { SPARKS = 50, INDENT = 11 };
 
@@ -129,4 +138,533 @@ void report_timeline_text(FILE *stream, const struct timeline *timeline)
     if (timeline->provenance.read > 0)
         print_provenance(stream, &timeline->provenance);
     print_nodes(stream, timeline);
+}
+
+/* ---- CSV ---- */
+
+enum { PHASES_MAX = 4096 };
+
+/* Column prefix of each node. */
+#define FIRST_KEY "read_bytes_per_s"
+
+static void print_value(FILE *stream, double value)
+{
+    if (isfinite(value))
+        fprintf(stream, ",%.9g", value);
+    else
+        fputc(',', stream);
+}
+
+void report_series_csv(FILE *stream, const struct timeline *timeline)
+{
+    double from_s = 0;
+
+    fputs("time_s,phases", stream);
+    for (uint32_t k = 0; k < timeline->column_count; k++)
+        fprintf(stream, ",%s", timeline->keys[k]);
+    /* Every column of every node is "HOST:key"; nodes of the same name get a number. */
+    for (uint32_t i = 0; i < timeline->node_count; i++) {
+        const struct timeline_node *node = &timeline->nodes[i];
+        char number[16] = "";
+        for (uint32_t k = 0; k < timeline->node_count; k++)
+            if (k != i && strcmp(timeline->nodes[k].host, node->host) == 0)
+                snprintf(number, sizeof number, "#%u", i);
+        for (uint32_t k = 0; k < node->timeline->column_count; k++) {
+            fputc(',', stream);
+            for (const char *at = escape_shown(node->host); *at; at++)
+                fputc(strchr(",:\"", *at) ? '_' : *at, stream); /* separators */
+            fprintf(stream, "%s:%s", number, node->timeline->keys[k]);
+        }
+    }
+    fputc('\n', stream);
+    for (uint64_t i = 0; i < timeline->row_count; i++) {
+        double to_s = timeline_time_s(timeline, i);
+        fprintf(stream, "%.6f,", to_s);
+        /* Phases during the row, "epoch 0+shuffle 1"; names need no quotes. */
+        const char *plus = "";
+        for (uint32_t k = 0; k < timeline->phase_count; k++) {
+            const struct timeline_phase *phase = &timeline->phases[k];
+            if (phase->from_s >= to_s || phase->to_s <= from_s)
+                continue;
+            fprintf(stream, "%s%s %llu", plus, phase->name, (unsigned long long)phase->number);
+            plus = "+";
+        }
+        for (uint32_t k = 0; k < timeline->column_count; k++)
+            print_value(stream, timeline_value(timeline, i, k));
+        for (uint32_t n = 0; n < timeline->node_count; n++)
+            for (uint32_t k = 0; k < timeline->nodes[n].timeline->column_count; k++)
+                print_value(stream, timeline_rebin(timeline->nodes[n].timeline, k, from_s, to_s));
+        fputc('\n', stream);
+        from_s = to_s;
+    }
+}
+
+/* ---- reading ---- */
+
+/* First column of a node in the table. */
+struct node_columns {
+    char host[sizeof(((struct timeline_node *)0)->host)];
+    uint32_t first;
+};
+
+struct table {
+    struct timeline *all; /* every column, node columns without their host */
+    struct node_columns *nodes;
+    uint32_t node_count;
+};
+
+static int load_heading(const char *name, char *heading, struct table *table)
+{
+    struct timeline *all = table->all;
+    const char *key;
+
+    strsep(&heading, ",");
+    strsep(&heading, ",");
+    while ((key = strsep(&heading, ","))) {
+        const size_t length = strcspn(key, ":");
+        /* "n1:read_bytes_per_s" starts the columns of n1. Counter names may also contain a colon,
+         * but end differently. */
+        if (key[length] == ':' && strcmp(key + length + 1, FIRST_KEY) == 0) {
+            struct node_columns *node = &table->nodes[table->node_count++];
+            if (length >= sizeof node->host)
+                return fail(EINVAL, "%s: host name of %zu bytes, at most %zu: %.40s...", name,
+                            length, sizeof node->host - 1, key);
+            *node = (struct node_columns){.first = all->column_count};
+            memcpy(node->host, key, length);
+        }
+        if (table->node_count)
+            key += length + (key[length] == ':');
+        if (strlen(key) >= TIMELINE_KEY_BYTES)
+            return fail(EINVAL, "%s: column name of %zu bytes, at most %d: %.40s...", name,
+                        strlen(key), TIMELINE_KEY_BYTES - 1, key);
+        snprintf(all->keys[all->column_count++], TIMELINE_KEY_BYTES, "%s", key);
+    }
+    all->figure_count = all->column_count;
+    return 0;
+}
+
+/* Load "epoch 0+shuffle 1": the phases from from_s to to_s. Phases that lasted until from_s
+ * continue. */
+static int load_csv_phases(const char *name, char *phases, double from_s, double to_s,
+                           struct timeline *timeline, uint64_t capacity)
+{
+    char *each;
+
+    while (*phases && (each = strsep(&phases, "+"))) {
+        struct timeline_phase phase = {.from_s = from_s, .to_s = to_s};
+        unsigned long long number;
+        if (sscanf(each, "%15s %llu", phase.name, &number) != 2)
+            return fail(EINVAL, "%s: second %g: '%.40s' is not a phase", name, to_s, each);
+        phase.number = number;
+        uint32_t i = timeline->phase_count;
+        while (i-- > 0)
+            if (timeline->phases[i].to_s == from_s && timeline->phases[i].number == number &&
+                strcmp(timeline->phases[i].name, phase.name) == 0)
+                break;
+        if (i != UINT32_MAX)
+            timeline->phases[i].to_s = to_s;
+        else if (timeline->phase_count < capacity)
+            timeline->phases[timeline->phase_count++] = phase;
+        else
+            timeline->phases_lost++;
+        if (!phases)
+            break;
+    }
+    return 0;
+}
+
+static int load_csv_row(const char *name, char *line, struct timeline *timeline, uint64_t phases)
+{
+    const uint64_t row = timeline->row_count;
+    double *values = timeline_row(timeline, row);
+    const double before_s = row ? timeline_time_s(timeline, row - 1) : 0;
+    char *cell = strsep(&line, ","), *end;
+
+    values[0] = strtod(cell, &end);
+    if (end == cell || !(values[0] >= before_s))
+        return fail(EINVAL, "%s: row %llu does not start with a time after %g s", name,
+                    (unsigned long long)row + 1, before_s);
+    cell = strsep(&line, ",");
+    if (cell && load_csv_phases(name, cell, before_s, values[0], timeline, phases))
+        return -EINVAL;
+    for (uint32_t k = 0; k < timeline->column_count; k++) {
+        cell = strsep(&line, ",");
+        if (!cell)
+            return fail(EINVAL, "%s: row %llu has %u numbers, expected %u", name,
+                        (unsigned long long)row + 1, k, timeline->column_count);
+        values[1 + k] = *cell ? strtod(cell, NULL) : NAN;
+    }
+    timeline->row_count++;
+    timeline->interval_s = values[0] / (double)timeline->row_count;
+    return 0;
+}
+
+/* Extract columns of the table, with its phases. */
+static struct timeline *take_columns(const struct timeline *all, uint32_t first, uint32_t count)
+{
+    struct timeline *part = timeline_blank(count, all->row_count, all->phase_count);
+
+    if (!part)
+        return NULL;
+    part->interval_s = all->interval_s;
+    part->row_count = all->row_count;
+    part->phase_count = all->phase_count;
+    part->phases_lost = all->phases_lost;
+    memcpy(part->phases, all->phases, all->phase_count * sizeof *all->phases);
+    memcpy(part->keys, all->keys + first, count * sizeof *all->keys);
+    for (uint64_t row = 0; row < all->row_count; row++) {
+        const double *from = timeline_row(all, row);
+        double *to = part->values + row * (1 + (uint64_t)count);
+        to[0] = from[0];
+        memcpy(to + 1, from + 1 + first, count * sizeof *to);
+    }
+    return part;
+}
+
+/* The columns before the first node's are the sums. */
+static struct timeline *deal_out(const struct table *table)
+{
+    struct timeline *sum = take_columns(table->all, 0, table->nodes[0].first);
+
+    if (sum)
+        sum->nodes = memory_array(table->node_count, sizeof *sum->nodes);
+    for (uint32_t i = 0; sum && sum->nodes && i < table->node_count; i++) {
+        const uint32_t first = table->nodes[i].first;
+        const uint32_t end =
+            i + 1 < table->node_count ? table->nodes[i + 1].first : table->all->column_count;
+        struct timeline_node *node = &sum->nodes[i];
+        assert(first < end); /* a node has the column that begins it */
+        memcpy(node->host, table->nodes[i].host, sizeof node->host);
+        node->timeline = take_columns(table->all, first, end - first);
+        if (!node->timeline)
+            break;
+        sum->node_count++;
+    }
+    if (sum && sum->node_count < table->node_count) {
+        timeline_destroy(sum);
+        return NULL;
+    }
+    return sum;
+}
+
+struct timeline *report_series_load(const char *name, char *text)
+{
+    const size_t bytes = strlen(text);
+    size_t columns = 0, rows = 0;
+    char *heading = strsep(&text, "\n");
+
+    if (strncmp(heading, "time_s,phases,", 14) == 0)
+        for (const char *at = heading; (at = strchr(at, ',')); at++)
+            columns++;
+    for (const char *at = text; at && (at = strchr(at, '\n')); at++)
+        rows++;
+    if (columns < 2 || ++rows > bytes / columns + 1 || columns > UINT32_MAX) {
+        fail(EINVAL, "%s: not an iobench series (written with --series FILE)", name);
+        return NULL;
+    }
+    struct table table = {.all = timeline_blank((uint32_t)columns - 1, rows, PHASES_MAX),
+                          .nodes = memory_array(columns, sizeof *table.nodes)};
+    struct timeline *timeline = NULL;
+    if (table.all && table.nodes) {
+        table.all->column_count = 0;
+        char *line;
+        int code = load_heading(name, heading, &table);
+        while (code == 0 && (line = strsep(&text, "\n")))
+            if (*line)
+                code = load_csv_row(name, line, table.all, PHASES_MAX);
+        if (code == 0)
+            timeline = table.node_count ? deal_out(&table) : table.all;
+    }
+    if (timeline != table.all)
+        timeline_destroy(table.all);
+    free(table.nodes);
+    return timeline;
+}
+
+/* ---- JSON ---- */
+
+enum { COLUMNS_MAX = 4096, NODES_MAX = 1 << 16 };
+
+/* ---- writing ---- */
+
+static json_t *provenance_of(struct provenance provenance)
+{
+    json_t *object = json_object();
+
+    for (int i = 0; i < PROVENANCE_PARTS; i++) {
+        const char *key = provenance_keys[i];
+        const double value = *provenance_part(&provenance, i);
+        if (isfinite(value))
+            json_object_set_new(object, key, json_integer((json_int_t)llround(value)));
+        else
+            report_null(object, key, "not counted by any probe");
+    }
+    json_put_text(object, "method", provenance_witness_text(provenance.witness));
+    return object;
+}
+
+json_t *report_timeline(const struct timeline *timeline)
+{
+    json_t *object = json_object(), *absent = json_array(), *phases = json_array();
+    json_t *columns = json_array(), *rows = json_array(), *nodes = json_array();
+
+    json_put_number(object, "start_unix_s", (double)timeline->start_unix_ns / 1e9);
+    json_put_number(object, "start_monotonic_s", (double)timeline->start_monotonic_ns / 1e9);
+    json_put_number(object, "clock_step_s", timeline->clock_step_s);
+    json_put_number(object, "interval_s", timeline->interval_s);
+    json_put_count(object, "samples", timeline->samples);
+    json_put_count(object, "late_samples", timeline->late);
+    json_put_number(object, "sampler_cpu_percent", timeline->cpu_percent);
+    for (uint32_t i = 0; i < timeline->absent_count; i++)
+        json_array_append_new(absent, json_text(timeline->absent[i]));
+    json_object_set_new(object, "absent", absent);
+    json_object_set_new(object, "origin", provenance_of(timeline->provenance));
+    for (uint32_t i = 0; i < timeline->phase_count; i++) {
+        const struct timeline_phase *phase = &timeline->phases[i];
+        json_t *one = json_object();
+        json_put_text(one, "phase", phase->name);
+        json_put_count(one, "run", phase->run);
+        json_put_count(one, "epoch", phase->number);
+        json_put_number(one, "from_s", phase->from_s);
+        json_put_number(one, "to_s", phase->to_s);
+        if (strcmp(phase->name, "epoch") == 0)
+            json_object_set_new(one, "origin", provenance_of(phase->provenance));
+        json_array_append_new(phases, one);
+    }
+    json_object_set_new(object, "phases", phases);
+    json_put_count(object, "lost_phases", timeline->phases_lost);
+    json_array_append_new(columns, json_text("time_s"));
+    for (uint32_t i = 0; i < timeline->figure_count; i++)
+        json_array_append_new(columns, json_text(timeline->keys[i]));
+    json_object_set_new(object, "columns", columns);
+    for (uint64_t i = 0; i < timeline->row_count; i++) {
+        json_t *row = json_array();
+        for (uint32_t k = 0; k < 1 + timeline->figure_count; k++) /* the time, and the figures */
+            json_array_append_new(row, json_number(timeline_row(timeline, i)[k]));
+        json_array_append_new(rows, row);
+    }
+    json_object_set_new(object, "rows", rows);
+    for (uint32_t i = 0; i < timeline->node_count; i++) {
+        const struct timeline_node *node = &timeline->nodes[i];
+        json_t *one = report_timeline(node->timeline);
+        json_put_text(one, "host", node->host);
+        json_put_number(one, "begin_s", node->timeline->begin_s);
+        json_put_number(one, "clock_offset_s", node->clock_offset_s);
+        json_put_number(one, "clock_uncertainty_s", node->clock_uncertainty_s);
+        json_put_number(one, "clock_drift_s", node->clock_drift_s);
+        json_array_append_new(nodes, one);
+    }
+    if (timeline->node_count)
+        json_object_set(object, "nodes", nodes);
+    json_decref(nodes);
+    return object;
+}
+
+/* ---- reading ---- */
+
+static double real_of(const json_t *value)
+{
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+/* Files are untrusted. */
+static uint64_t count_of(const json_t *object, const char *key)
+{
+    return (uint64_t)fmin(fmax(0, load_number(object, key)), 0x1p62);
+}
+
+static uint64_t nanoseconds_of(const json_t *object, const char *key)
+{
+    return (uint64_t)llround(fmin(fmax(0, load_number(object, key)), 9e9) * 1e9);
+}
+
+static void load_provenance(const json_t *object, struct provenance *provenance)
+{
+    const char *method = load_text(object, "method");
+
+    for (int i = 0; i < PROVENANCE_PARTS; i++)
+        *provenance_part(provenance, i) = load_number(object, provenance_keys[i]);
+    for (int witness = PROVENANCE_NOTHING; method && witness <= PROVENANCE_RECEIVED; witness++)
+        if (strcmp(method, provenance_witness_text((enum provenance_witness)witness)) == 0)
+            provenance->witness = (enum provenance_witness)witness;
+}
+
+static int load_rows(const char *name, const json_t *rows, struct timeline *timeline)
+{
+    double before_s = timeline->begin_s;
+
+    for (size_t i = 0; i < json_array_size(rows); i++, timeline->row_count++) {
+        const json_t *row = json_array_get(rows, i);
+        double *values = timeline_row(timeline, i);
+        for (size_t k = 0; k <= timeline->column_count; k++)
+            values[k] = real_of(json_array_get(row, k));
+        if (!(values[0] >= before_s))
+            return fail(EINVAL, "%s: series: row %zu is earlier than its predecessor", name, i);
+        before_s = values[0];
+    }
+    return 0;
+}
+
+static int load_phases(const char *name, const json_t *phases, struct timeline *timeline)
+{
+    for (size_t i = 0; i < json_array_size(phases); i++) {
+        const json_t *object = json_array_get(phases, i);
+        struct timeline_phase *phase = &timeline->phases[timeline->phase_count++];
+        const char *phase_name = load_text(object, "phase");
+        *phase = (struct timeline_phase){.run = count_of(object, "run"),
+                                         .number = count_of(object, "epoch"),
+                                         .from_s = load_number(object, "from_s"),
+                                         .to_s = load_number(object, "to_s")};
+        if (!phase_name || strlen(phase_name) >= sizeof phase->name || !isfinite(phase->from_s) ||
+            !isfinite(phase->to_s))
+            return fail(EINVAL, "%s: series: phase %zu without name or time", name, i);
+        memcpy(phase->name, phase_name, strlen(phase_name) + 1);
+        if (json_object_get(object, "origin"))
+            load_provenance(json_object_get(object, "origin"), &phase->provenance);
+    }
+    return 0;
+}
+
+static struct timeline *load_one(const char *name, const json_t *series)
+{
+    const json_t *columns = json_object_get(series, "columns");
+    const json_t *rows = json_object_get(series, "rows");
+    const json_t *phases = json_object_get(series, "phases");
+    const json_t *absent = json_object_get(series, "absent");
+    const size_t width = json_array_size(columns);
+    int code = 0;
+
+    if (width < 2 || width > COLUMNS_MAX) {
+        fail(EINVAL, "%s: no series (was --sample-interval none used?)", name);
+        return NULL;
+    }
+    for (size_t i = 0; i < json_array_size(rows); i++) /* before allocating */
+        if (json_array_size(json_array_get(rows, i)) != width) {
+            fail(EINVAL, "%s: series: row %zu has %zu numbers, expected %zu", name, i,
+                 json_array_size(json_array_get(rows, i)), width);
+            return NULL;
+        }
+    struct timeline *timeline =
+        timeline_blank((uint32_t)width - 1, json_array_size(rows), json_array_size(phases));
+    if (!timeline)
+        return NULL;
+    timeline->start_unix_ns = nanoseconds_of(series, "start_unix_s");
+    timeline->start_monotonic_ns = nanoseconds_of(series, "start_monotonic_s");
+    timeline->clock_step_s = load_number(series, "clock_step_s");
+    timeline->interval_s = load_number(series, "interval_s");
+    timeline->begin_s = json_number_value(json_object_get(series, "begin_s")); /* none: 0 */
+    timeline->samples = count_of(series, "samples");
+    timeline->late = count_of(series, "late_samples");
+    timeline->cpu_percent = load_number(series, "sampler_cpu_percent");
+    timeline->phases_lost = count_of(series, "lost_phases");
+    for (size_t i = 0; i < json_array_size(absent) && i < TIMELINE_REASONS; i++) {
+        const char *reason = json_string_value(json_array_get(absent, i));
+        snprintf(timeline->absent[timeline->absent_count++], sizeof timeline->absent[0], "%s",
+                 reason ? reason : "");
+    }
+    load_provenance(json_object_get(series, "origin"), &timeline->provenance);
+    for (uint32_t i = 0; code == 0 && i < width; i++) {
+        const char *key = json_string_value(json_array_get(columns, i));
+        if (!key || strlen(key) >= TIMELINE_KEY_BYTES || (i == 0 && strcmp(key, "time_s") != 0))
+            code = fail(EINVAL, "%s: series: unknown name of column %u", name, i);
+        else if (i)
+            memcpy(timeline->keys[i - 1], key, strlen(key) + 1);
+    }
+    if (code || load_rows(name, rows, timeline) || load_phases(name, phases, timeline)) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    return timeline;
+}
+
+/* The series of a node have no nodes themselves. */
+static int load_nodes(const char *name, const json_t *nodes, struct timeline *timeline)
+{
+    const size_t count = json_array_size(nodes);
+
+    if (count > NODES_MAX)
+        return fail(EINVAL, "%s: series: invalid number of nodes: %zu", name, count);
+    timeline->nodes = memory_array(count, sizeof *timeline->nodes);
+    if (!timeline->nodes)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *object = json_array_get(nodes, i);
+        struct timeline_node *node = &timeline->nodes[timeline->node_count++];
+        const char *host = load_text(object, "host");
+        if (!host || strlen(host) >= sizeof node->host)
+            return fail(EINVAL, "%s: series: node %zu without a valid host", name, i);
+        memcpy(node->host, host, strlen(host) + 1);
+        node->clock_offset_s = load_number(object, "clock_offset_s");
+        node->clock_uncertainty_s = load_number(object, "clock_uncertainty_s");
+        node->clock_drift_s = load_number(object, "clock_drift_s");
+        node->timeline = load_one(name, object);
+        if (!node->timeline)
+            return -EINVAL;
+    }
+    return 0;
+}
+
+struct timeline *report_timeline_load(const char *name, const json_t *series)
+{
+    struct timeline *timeline = load_one(name, series);
+
+    if (timeline && load_nodes(name, json_object_get(series, "nodes"), timeline)) {
+        timeline_destroy(timeline);
+        return NULL;
+    }
+    return timeline;
+}
+
+/* ---- iobench monitor --json ---- */
+
+struct timeline *report_lines_load(const char *name, const char *text)
+{
+    const size_t bytes = strlen(text);
+    struct timeline *timeline = NULL;
+    size_t rows = 1, length;
+    int code = 0;
+
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        rows++;
+    for (; *text && code == 0; text += length + (text[length] == '\n')) {
+        length = strcspn(text, "\n");
+        json_t *line = json_loadb(text, length, 0, NULL), *value;
+        const size_t figures = json_object_size(line);
+        const char *key;
+        if (!timeline && (figures == 0 || figures > COLUMNS_MAX || rows > bytes / figures))
+            code = fail(EINVAL, "%s: first line is not from iobench monitor --json", name);
+        else if (!timeline && (timeline = timeline_blank((uint32_t)figures, rows, 0))) {
+            timeline->column_count = 0; /* the first line defines the figures of all lines */
+            timeline->start_unix_ns =
+                nanoseconds_of(line, "unix_time_s") - nanoseconds_of(line, "elapsed_s");
+            json_object_foreach(line, key, value)
+            {
+                if (strcmp(key, "unix_time_s") != 0 && strcmp(key, "elapsed_s") != 0 &&
+                    strcmp(key, "interval_s") != 0 && strlen(key) < TIMELINE_KEY_BYTES &&
+                    (json_is_number(value) || json_is_null(value)))
+                    snprintf(timeline->keys[timeline->column_count++], TIMELINE_KEY_BYTES, "%s",
+                             key);
+            }
+            timeline->figure_count = timeline->column_count;
+        }
+        if (!timeline) {
+            json_decref(line);
+            return NULL;
+        }
+        const uint64_t row = timeline->row_count++;
+        double *values = timeline_row(timeline, row);
+        values[0] = load_number(line, "elapsed_s");
+        if (!(values[0] >= (row ? timeline_time_s(timeline, row - 1) : 0)))
+            code = fail(EINVAL, "%s: line %llu is not from iobench monitor --json", name,
+                        (unsigned long long)row + 1);
+        for (uint32_t k = 0; k < timeline->column_count; k++)
+            values[1 + k] = real_of(json_object_get(line, timeline->keys[k]));
+        timeline->interval_s = values[0] / (double)timeline->row_count;
+        json_decref(line);
+    }
+    if (code) {
+        timeline_destroy(timeline);
+        timeline = NULL;
+    }
+    return timeline;
 }

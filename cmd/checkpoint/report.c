@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "report/report.h"
-#include "report/seal.h"
+#include "report/load.h"
 #include "report/words.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 #include "cmd/network.h"
 #include "cmd/outputs.h"
 #include "report/report.h"
-#include "report/seal.h"
+#include "report/load.h"
 #include "report/words.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "cmd/net/collective.h"
 #include "report/report.h"
-#include "report/seal.h"
+#include "report/load.h"
 #include "report/words.h"
 
 #include <assert.h>

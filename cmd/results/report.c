@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "base/text_stream.h"
 #include "cmd/commands.h"
+#include "cmd/outputs.h"
 #include "cmd/shuffle/plot.h"
 #include "report/chart.h"
 #include "report/compare.h"
@@ -1178,18 +1179,14 @@ static int fill_page(struct report_page *page)
 static int write_page(const struct report_page *page, const char *title, const char *path)
 {
     struct text_stream stream;
-    char *text = NULL;
-    size_t bytes = 0;
 
     if (text_stream_open(&stream))
         return -ENOMEM;
     int code = html_write(stream.stream, title, page->word_text,
                           (const char *const *)page->sections, page->island);
-    const int taken = text_stream_take(&stream, &text, &bytes);
-    code = code ? code : taken;
     if (code == 0)
-        code = report_write_file(strcmp(path, "-") == 0 ? "/dev/stdout" : path, text, bytes);
-    free(text);
+        return outputs_write(path, &stream);
+    text_stream_close(&stream);
     return code;
 }
 

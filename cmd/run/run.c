@@ -4,42 +4,658 @@
  * are jobs measured in one session and compared with the first: A, and B with the options of
  * --against added to A's.
  */
+#include "cmd/run/beside.h"
+
+#include "base/clock.h"
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/stats.h"
 #include "base/stop.h"
 #include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/jobfile.h"
+#include "cmd/json_file.h"
 #include "cmd/layers.h"
+#include "cmd/line.h"
 #include "cmd/member.h"
 #include "cmd/outputs.h"
 #include "cmd/pack/packing.h"
-#include "cmd/progress.h"
-#include "cmd/run/beside.h"
 #include "cmd/sandbox.h"
-#include "cmd/section.h"
-#include "cmd/start_at.h"
 #include "cmd/synthetic.h"
 #include "dataset/store.h"
 #include "pipeline/jobs/run.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/settings/job.h"
 #include "report/compare.h"
+#include "report/load.h"
 #include "report/report.h"
 #include "report/words.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <math.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+struct start_at {
+    const char *text; /* as given */
+    struct ranks *ranks;
+};
+
+struct sections {
+    struct invocation *list;
+    size_t count;
+};
+
+/* ---- --start-at ---- */
+
+static const double nap_s = 0.05, late_most_s = 1; /* of one nap, on a busy machine */
+static const double most_s = 7 * 86400.0;          /* a later time is a mistake */
+
+/* "2026-01-31T12:00:00Z", or "@1769860800" as of touch and date. Returns 0 or -EINVAL. */
+static int parse(const char *text, double *unix_s)
+{
+    struct tm parts = {0};
+    char *end = NULL;
+
+    if (text[0] == '@' && text[1] >= '0' && text[1] <= '9') {
+        *unix_s = strtod(text + 1, &end);
+    } else {
+        end = strptime(text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+        *unix_s = end ? (double)timegm(&parts) : 0;
+    }
+    return end && *end == '\0'
+               ? 0
+               : fail(EINVAL,
+                      "--start-at: '%s' is neither UTC, as in 2026-01-31T12:00:00Z, nor "
+                      "seconds since 1970, as in @1769860800",
+                      text);
+}
+
+static double left_s(double unix_s)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return unix_s - (double)now.tv_sec - (double)now.tv_nsec * 1e-9;
+}
+
+/* Check --start-at of a job. Returns 0 or -EINVAL with a reason. */
+static int start_at_check(const struct job *job)
+{
+    double unix_s;
+
+    if (!job->start_at)
+        return 0;
+    if (job->runs != 1 || job->against || job->beside || job->paired)
+        return fail(EINVAL, "--start-at starts one run: it needs --runs 1, and neither --against, "
+                            "--paired nor --beside");
+    const int code = parse(job->start_at, &unix_s);
+    return code || left_s(unix_s) <= most_s
+               ? code
+               : fail(EINVAL,
+                      "--start-at %s: %.0f days from now, expected at most 7 (seconds, not "
+                      "milliseconds)",
+                      job->start_at, left_s(unix_s) / 86400);
+}
+
+static int wait_until(const struct start_at *start, double unix_s)
+{
+    double left = left_s(unix_s);
+
+    if (left < 0)
+        return fail(ETIME, "--start-at %s: the run was ready %.3f s too late: choose a later time",
+                    start->text, -left);
+    for (; left > 0; left = left_s(unix_s)) {
+        if (flag_get(&stop_asked))
+            return stop_check();
+        if (ranks_called_off(start->ranks)) /* it is also the heartbeat */
+            return fail(ECANCELED, "another rank failed");
+        clock_sleep_ns((uint64_t)((left < nap_s ? left : nap_s) * 1e9));
+    }
+    return left >= -late_most_s
+               ? 0
+               : fail(ETIME,
+                      "--start-at %s: the wait ended %.3f s too late: choose a later time (the "
+                      "process was stopped, or the time of day was set)",
+                      start->text, -left);
+}
+
+/* gate of struct run_observer: wait once the caches are dropped. Too late is a failure. */
+static int start_at_wait(void *context, enum run_gate gate)
+{
+    const struct start_at *start = context;
+    double unix_s;
+
+    if (gate != RUN_GATE_START)
+        return 0;
+    const int code = parse(start->text, &unix_s);
+    return ranks_meet(start->ranks, code ? code : wait_until(start, unix_s), NULL);
+}
+
+/* ---- progress ---- */
+
+/* For struct run_observer; context is a struct line. */
+static void progress_show(void *context, const struct run_progress *now)
+{
+    struct line *shown = context;
+    char line[sizeof shown->last];
+
+    if (now->phase == RUN_DONE) {
+        line_clear(shown);
+    } else if (shown->shown) {
+        if (now->phase == RUN_EPOCH) {
+            /* Short enough for any terminal: the time left comes before the rate. */
+            const struct job *job = now->job;
+            double seconds = (double)now->elapsed_ns * 1e-9;
+            char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], epoch[64] = "", rate[WORDS_BYTES];
+            char mib[WORDS_BYTES], of[32] = "";
+            if (job->epochs > 1)
+                snprintf(epoch, sizeof epoch, ", epoch %" PRIu64 "/%" PRIu64, now->epoch + 1,
+                         job->epochs);
+            if (job->runs)
+                snprintf(of, sizeof of, "/%" PRIu64, job->runs);
+            int length = snprintf(line, sizeof line, "run %" PRIu64 "%s%s  %s%s", now->run + 1, of,
+                                  epoch, line_bar(bar, now->done, now->total),
+                                  line_left(left, now->done, now->total, now->elapsed_ns));
+            if (now->done && seconds > 0 && (size_t)length < sizeof line)
+                snprintf(line + length, sizeof line - (size_t)length, "  %s samples/s  %s MiB/s",
+                         words_rate((double)now->done / seconds, rate),
+                         words_rate((double)now->bytes / seconds / 1048576, mib));
+        } else {
+            const size_t bytes = sizeof line;
+            const bool drops = now->job->cold.drop_caches != JOB_DROP_NO;
+            const char *const phases[] = {
+                [RUN_INDEX] = "indexing",
+                [RUN_DROP] = drops ? "dropping caches" : "checking the caches",
+                [RUN_CALIBRATE] = "calibrating",
+            };
+            char bar[LINE_PART_BYTES], left[LINE_PART_BYTES];
+            if (now->total)
+                snprintf(line, bytes, "%s  %s%s", phases[now->phase],
+                         line_bar(bar, now->done, now->total),
+                         line_left(left, now->done, now->total, now->elapsed_ns));
+            else
+                snprintf(line, bytes, "%s, %.0f s", phases[now->phase],
+                         (double)now->elapsed_ns * 1e-9);
+        }
+        line_show(shown, line);
+    }
+}
+
+/* ---- sections of other commands ---- */
+
+static const char command_key[] = "command";
+
+static const struct ini_entry *command_of(const struct jobfile *jobfile, size_t section)
+{
+    return ini_find(&jobfile->ini, &jobfile->ini.sections[section], command_key);
+}
+
+/* Return whether a section names a command. */
+static bool section_is_foreign(const struct jobfile *jobfile, size_t section)
+{
+    return command_of(jobfile, section) != NULL;
+}
+
+/* Return whether a key is the name of the command's only operand: "folder" of FOLDER. */
+static bool is_operand(const struct command *command, const char *key)
+{
+    return command->operands && strcasecmp(command->operands, key) == 0;
+}
+
+/* The command line that is the same job, for command_text(). */
+static int add_argument(struct invocation *job, const struct ini_entry *entry)
+{
+    char *text = NULL;
+    const int bytes = is_operand(job->command, entry->key) ? asprintf(&text, "%s", entry->value)
+                      : entry->value ? asprintf(&text, "--%s=%s", entry->key, entry->value)
+                                     : asprintf(&text, "--%s", entry->key);
+    if (bytes < 0)
+        return fail(ENOMEM, "out of memory");
+    job->argv[job->argc++] = text;
+    if (is_operand(job->command, entry->key))
+        job->operands[job->count++] = text;
+    return 0;
+}
+
+static int apply_entry(const struct jobfile *jobfile, struct invocation *job,
+                       const struct ini_entry *entry, struct jobfile_lines *lines)
+{
+    if (strcmp(entry->key, command_key) == 0)
+        return 0;
+    if (!is_operand(job->command, entry->key)) {
+        int code = jobfile_apply_entry(jobfile, entry, job->command->options, job->settings, lines);
+        return code ? code : add_argument(job, entry);
+    }
+    if (job->count)
+        return fail(EINVAL, "%s:%u: a second %s", jobfile->ini.path, entry->line, entry->key);
+    if (!entry->value)
+        return fail(EINVAL, "%s:%u: %s needs a value", jobfile->ini.path, entry->line, entry->key);
+    return add_argument(job, entry);
+}
+
+/* Append one. Returns 0, or a negative errno with a reason "FILE:LINE: ...". */
+static int sections_add(struct sections *sections, const struct jobfile *jobfile, size_t section,
+                        const struct invocation *invocation)
+{
+    const struct ini_entry *entry = command_of(jobfile, section);
+    const struct command *command = entry->value ? command_find(entry->value) : NULL;
+
+    if (!command || !command->check)
+        return fail(EINVAL,
+                    "%s:%u: command=%s: no command that a job file can hold: leave it away "
+                    "for 'run'; 'checkpoint' and 'net' are the others",
+                    jobfile->ini.path, entry->line, entry->value ? entry->value : "");
+    if (memory_room(&sections->list, sections->count, sizeof *sections->list, "jobs"))
+        return -ENOMEM;
+    struct invocation *job = &sections->list[sections->count++];
+    *job = (struct invocation){
+        .command = command,
+        .settings = memory_zeroed(command->settings_size + 1),
+        .sandbox = invocation->sandbox,
+        .argv = memory_array(jobfile->ini.sections[section].count + 1, sizeof *job->argv),
+        .operands = memory_array(2, sizeof *job->operands),
+    };
+    const struct ini_section *part = &jobfile->ini.sections[section];
+    struct jobfile_lines lines = {0};
+    int code = job->settings && job->argv && job->operands
+                   ? option_defaults(job->command->options, job->settings)
+                   : fail(ENOMEM, "out of memory");
+    for (size_t i = 0; i < part->count && code == 0; i++)
+        code = apply_entry(jobfile, job, &jobfile->ini.entries[part->first + i], &lines);
+    if (code == 0 && job->count < job->command->operands_minimum)
+        return fail(EINVAL, "%s:%u: [%s] names no %s", jobfile->ini.path,
+                    command_of(jobfile, section)->line, part->name, job->command->operands);
+    job->behind = job->count;
+    if (code == 0 && job->command->check(job))
+        code = fail(EINVAL, "%s:%u: [%s]: %s", jobfile->ini.path,
+                    command_of(jobfile, section)->line, part->name, fail_reason());
+    return code;
+}
+
+static void sections_release(struct sections *sections)
+{
+    for (size_t i = 0; i < sections->count; i++) {
+        struct invocation *job = &sections->list[i];
+        if (job->settings)
+            option_release(job->command->options, job->settings);
+        for (int k = 0; k < job->argc; k++)
+            free(job->argv[k]);
+        free(job->settings);
+        free(job->argv);
+        free(job->operands);
+    }
+    free(sections->list);
+}
+
+/* Run all, a failed one too does not stop the others; a signal or a lost rank does. Collective,
+ * with joined ranks kept by command_keep_ranks(). Returns enum command_exit: that of the last that
+ * failed. */
+static int sections_run(const struct sections *sections)
+{
+    int status = COMMAND_OK;
+
+    for (size_t i = 0; i < sections->count && command_may_go_on(); i++) {
+        if (ranks_speaks())
+            putchar('\n');
+        fflush(stdout);
+        const int one = sections->list[i].command->run(&sections->list[i]);
+        status = one ? one : status;
+    }
+    return status;
+}
+
+/* Print their command lines instead. */
+static void sections_print(const struct sections *sections)
+{
+    char text[4096];
+
+    for (size_t i = 0; i < sections->count; i++) {
+        command_text(&sections->list[i], text, sizeof text);
+        printf("%s\n", escape_shown(text));
+    }
+}
+
+/* ---- --beside ---- */
+
+/* ---- what two jobs at once did to each other, round by round ---- */
+
+struct rounds {
+    size_t count;
+    double *walls[BESIDE_MEMBERS]; /* seconds of each round */
+    double *samples[BESIDE_MEMBERS];
+};
+
+/* Return the sum of a figure over a run's epochs. */
+static double sum_of(const json_t *run, const char *key)
+{
+    const json_t *epoch;
+    double sum = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(run, "epochs"), i, epoch) sum += load_number(epoch, key);
+    return sum;
+}
+
+static int take_rounds(struct rounds *rounds, json_t *const documents[BESIDE_MEMBERS])
+{
+    rounds->count = json_array_size(json_object_get(documents[0], "runs"));
+    for (int i = 0; i < BESIDE_MEMBERS; i++) {
+        const json_t *runs = json_object_get(documents[i], "runs");
+        if (json_array_size(runs) != rounds->count || rounds->count == 0)
+            return fail(ENODATA, "the jobs did not make the same runs");
+        rounds->walls[i] = memory_array(rounds->count, sizeof(double));
+        rounds->samples[i] = memory_array(rounds->count, sizeof(double));
+        if (!rounds->walls[i] || !rounds->samples[i])
+            return -ENOMEM;
+        for (size_t k = 0; k < rounds->count; k++) {
+            rounds->walls[i][k] = sum_of(json_array_get(runs, k), "wall_s");
+            rounds->samples[i][k] = sum_of(json_array_get(runs, k), "samples");
+        }
+    }
+    return 0;
+}
+
+static double mean(const double *values, size_t count)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum / (double)count;
+}
+
+static double rate(const struct rounds *rounds, int member)
+{
+    return mean(rounds->samples[member], rounds->count) /
+           mean(rounds->walls[member], rounds->count);
+}
+
+static void put_ratio(json_t *object, const char *key, const struct paired *paired)
+{
+    char name[64];
+
+    json_put_number(object, key, paired->ratio);
+    snprintf(name, sizeof name, "%s_low95", key);
+    json_put_number(object, name, paired->low);
+    snprintf(name, sizeof name, "%s_high95", key);
+    json_put_number(object, name, paired->high);
+}
+
+static json_t *json_job(const struct rounds *rounds, int job, const json_t *document)
+{
+    const int beside = job + BESIDE_JOBS;
+    const struct paired paired =
+        paired_test(rounds->walls[job], rounds->walls[beside], rounds->count, 1, false);
+    const char *label = load_text(document, "label");
+    json_t *object = json_object();
+
+    /* Drop ", alone" from the label. */
+    const char *comma = label ? strrchr(label, ',') : NULL;
+    json_object_set_new(object, "label",
+                        comma ? json_text_of(label, (size_t)(comma - label)) : json_text(label));
+    json_put_number(object, "alone_s", mean(rounds->walls[job], rounds->count));
+    json_put_number(object, "beside_s", mean(rounds->walls[beside], rounds->count));
+    json_put_number(object, "alone_samples_per_s", rate(rounds, job));
+    json_put_number(object, "beside_samples_per_s", rate(rounds, beside));
+    put_ratio(object, "slow_down", &paired);
+    return object;
+}
+
+/* Both start together: the time at once lasts until the later one ends. */
+static int put_both(json_t *object, const struct rounds *rounds)
+{
+    double *in_turn = memory_array(2 * rounds->count, sizeof *in_turn);
+    double *at_once = in_turn ? in_turn + rounds->count : NULL, shared = 0;
+
+    if (!in_turn)
+        return -ENOMEM;
+    for (size_t i = 0; i < rounds->count; i++) {
+        in_turn[i] = rounds->walls[0][i] + rounds->walls[1][i];
+        at_once[i] = fmax(rounds->walls[2][i], rounds->walls[3][i]);
+        shared += fmin(rounds->walls[2][i], rounds->walls[3][i]) / at_once[i];
+    }
+    const struct paired gain = paired_test(at_once, in_turn, rounds->count, 1, false);
+    json_put_number(object, "in_turn_s", mean(in_turn, rounds->count));
+    json_put_number(object, "at_once_s", mean(at_once, rounds->count));
+    json_put_number(object, "overlap_percent", 100 * shared / (double)rounds->count);
+    put_ratio(object, "gain", &gain);
+    free(in_turn);
+    return 0;
+}
+
+json_t *beside_json(json_t *const documents[BESIDE_MEMBERS], bool has_shared_data)
+{
+    struct rounds rounds = {0};
+    json_t *object = json_object();
+    int code = take_rounds(&rounds, documents);
+
+    json_object_set_new(object, "rounds", json_integer((json_int_t)rounds.count));
+    json_object_set_new(object, "same_data", json_boolean(has_shared_data));
+    json_t *jobs = json_put_new(object, "jobs", json_array());
+    for (int i = 0; i < BESIDE_JOBS && code == 0; i++)
+        json_array_append_new(jobs, json_job(&rounds, i, documents[i]));
+    if (code == 0)
+        code = put_both(object, &rounds);
+    for (int i = 0; i < BESIDE_MEMBERS; i++) {
+        free(rounds.walls[i]);
+        free(rounds.samples[i]);
+    }
+    if (code == 0)
+        return object;
+    json_decref(object);
+    return NULL;
+}
+
+/* ---- text ---- */
+
+static void print_interval(FILE *stream, const json_t *object, const char *key)
+{
+    char name[64];
+
+    snprintf(name, sizeof name, "%s_low95", key);
+    const double low = load_number(object, name);
+    snprintf(name, sizeof name, "%s_high95", key);
+    const double high = load_number(object, name);
+    if (isfinite(low) && isfinite(high))
+        fprintf(stream, " (%.2f .. %.2f)", low, high);
+}
+
+void beside_text(FILE *stream, const json_t *beside)
+{
+    const json_t *job;
+    char alone[WORDS_BYTES], together[WORDS_BYTES];
+    size_t i;
+
+    fprintf(stream,
+            "Side by side: %.0f rounds of each job alone and both at once\n\n"
+            "  %-30s %12s %12s  %s\n",
+            load_number(beside, "rounds"), "samples/s", "alone", "beside", "slow-down");
+    json_array_foreach(json_object_get(beside, "jobs"), i, job)
+    {
+        const char *label = load_text(job, "label");
+        words_rate(load_number(job, "alone_samples_per_s"), alone);
+        words_rate(load_number(job, "beside_samples_per_s"), together);
+        fprintf(stream, "  %-30.30s %12s %12s  %.2f", escape_shown(label ? label : "-"), alone,
+                together, load_number(job, "slow_down"));
+        print_interval(stream, job, "slow_down");
+        fputc('\n', stream);
+    }
+    const double gain = load_number(beside, "gain");
+    fprintf(stream, "\n  Both     %.3g s one after the other, %.3g s at once: %.2f times as fast",
+            load_number(beside, "in_turn_s"), load_number(beside, "at_once_s"), gain);
+    print_interval(stream, beside, "gain");
+    fprintf(stream, "\n  Overlap  %.0f%% of the time at once both were at work\n",
+            load_number(beside, "overlap_percent"));
+    if (load_true(beside, "same_data"))
+        fputs("  Caches   both read the same files: what one brings into memory the other finds "
+              "there\n",
+              stream);
+}
+
+/* ---- carrying them out ---- */
+
+struct beside {
+    struct members members;
+    uint64_t order_seed;
+};
+
+static int carry_out_stage(struct beside *beside, unsigned stage, bool is_last)
+{
+    int code = members_ready(&beside->members, stage);
+
+    if (code == 0)
+        code = members_go(&beside->members, stage);
+    return code ? code : members_await(&beside->members, stage, is_last);
+}
+
+static int carry_out_rounds(struct beside *beside, uint64_t rounds)
+{
+    static const unsigned stages[] = {1 << 0, 1 << 1, 1 << 2 | 1 << 3};
+    enum { STAGES = sizeof stages / sizeof *stages };
+    uint32_t order[STAGES];
+    int code = members_prepare(&beside->members, 0, 0);
+
+    for (uint64_t round = 0; round < rounds && code == 0; round++) {
+        random_order(beside->order_seed, round, order, STAGES);
+        for (uint32_t i = 0; i < STAGES && code == 0; i++)
+            code = carry_out_stage(beside, stages[order[i]], round + 1 == rounds);
+    }
+    return code;
+}
+
+/* ---- results ---- */
+
+/* Two paths may lead to one set; a set that is not local is known by its path alone, a synthetic
+ * one by its format. */
+static bool reads_same(const struct job *jobs)
+{
+    const char *a = jobs[0].read.data, *b = jobs[1].read.data;
+    struct stat first, second;
+
+    if (!a || !b)
+        return !a && !b && strcmp(jobs[0].read.format, jobs[1].read.format) == 0;
+    if (stat(a, &first) || stat(b, &second))
+        return strcmp(a, b) == 0;
+    return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
+static int show_beside(const struct beside *beside, const struct job *jobs)
+{
+    const char *path = jobs[0].output.json;
+    const bool has_text = !path || strcmp(path, "-") != 0;
+    json_t *documents = json_array(), *list[BESIDE_MEMBERS], *figures = NULL;
+    int code = 0;
+
+    for (uint32_t i = 0; i < BESIDE_MEMBERS && has_text; i++)
+        members_print(&beside->members.list[i]);
+    for (uint32_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
+        code = members_collect(&beside->members.list[i], documents);
+        list[i] = json_array_get(documents, i);
+    }
+    if (code == 0 && !(figures = beside_json(list, reads_same(jobs))))
+        code = -ENOMEM;
+    if (code == 0 && has_text)
+        beside_text(stdout, figures);
+    if (code == 0 && path) {
+        json_t *members = json_pack("{s:O}", "beside", figures);
+        json_t *document = members ? report_json_document(documents, members) : NULL;
+        code = json_file_write(path, document);
+        json_decref(members);
+    }
+    json_decref(figures);
+    json_decref(documents);
+    return code;
+}
+
+/* ---- the command ---- */
+
+static int check(const struct job *jobs)
+{
+    if (ranks_are_launched())
+        return fail(EINVAL, "--beside is for one process, without mpirun or srun");
+    if (jobs[0].turns > 1)
+        return fail(EINVAL, "--turns is not for --beside");
+    if (jobs[0].runs == 0 || jobs[1].runs != jobs[0].runs)
+        return fail(EINVAL, "--beside needs one fixed number of --runs for both jobs");
+    for (int i = 0; i < BESIDE_JOBS; i++)
+        if (jobs[i].output.csv || jobs[i].output.series || jobs[i].output.profile ||
+            jobs[i].output.trace)
+            return fail(EINVAL, "--beside writes --json only, no --csv, --series, --profile or "
+                                "--trace");
+    if (jobs[1].output.json &&
+        (!jobs[0].output.json || strcmp(jobs[0].output.json, jobs[1].output.json) != 0))
+        return fail(EINVAL, "--beside '--json %s': both jobs share one --json",
+                    jobs[1].output.json);
+    for (int i = 0; i < BESIDE_JOBS; i++) {
+        struct job_plugins plugins;
+        int code = job_choose(&jobs[i], &plugins);
+        job_release(&plugins);
+        if (code == 0)
+            code = start_at_check(&jobs[i]);
+        if (code == 0 && jobs[i].read.data)
+            code = arguments_check_data("data", jobs[i].read.data);
+        if (code)
+            return code;
+    }
+    return outputs_check(&jobs[0], "{\"schema\"", "label,valid");
+}
+
+static int begin(struct beside *beside, struct job *jobs, member_work *work)
+{
+    uint32_t seed = (uint32_t)jobs[0].order_seed;
+    int code = 0;
+
+    if (!seed && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        return fail(EIO, "no random numbers: %s", fail_errno_text(errno));
+    beside->order_seed = seed;
+    for (int i = 0; i < BESIDE_MEMBERS && code == 0; i++)
+        code = members_start(&beside->members, &jobs[i % BESIDE_JOBS],
+                             i < BESIDE_JOBS ? "alone" : "beside the other", work);
+    if (code == 0)
+        code = sandbox_enter(beside->members.invocation, jobs, BESIDE_JOBS);
+    command_on_interrupt();
+    return code;
+}
+
+/* Run jobs[0] (with --beside) and jobs[1] (its options applied). Returns enum command_exit. */
+static int beside_carry_out(const struct invocation *invocation, struct job *jobs,
+                            member_work *work)
+{
+    struct beside beside = {.members.invocation = invocation};
+    int status = COMMAND_OK;
+
+    if (check(jobs))
+        return command_misused(invocation);
+    int code = begin(&beside, jobs, work);
+    if (code == 0)
+        code = carry_out_rounds(&beside, jobs[0].dry_run ? 0 : jobs[0].runs);
+    if (code)
+        status = command_failed(invocation);
+    members_end(&beside.members, code);
+    for (uint32_t i = 0; i < beside.members.started; i++)
+        status = beside.members.list[i].status ? beside.members.list[i].status : status;
+    if (code == 0 && show_beside(&beside, jobs))
+        status = command_failed(invocation);
+    members_release(&beside.members);
+    return status;
+}
+
+/* ---- rivals ---- */
 
 /* ---- rivals ---- */
 
@@ -500,7 +1116,7 @@ static int carry_out_in_turns(const struct invocation *invocation, struct jobs *
                               struct outputs *outputs)
 {
     struct result *results = memory_array(jobs->count, sizeof *results);
-    struct progress progress = progress_start();
+    struct line progress = line_start();
     const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
                                           .context = &progress};
     bool *synthetic = memory_array(jobs->count, sizeof *synthetic), is_missing;
@@ -512,7 +1128,7 @@ static int carry_out_in_turns(const struct invocation *invocation, struct jobs *
     }
     if (status == COMMAND_OK) {
         int code = run_jobs(jobs->jobs, (uint32_t)jobs->count, &jobs->ranks, &observer, results);
-        progress_clear(&progress);
+        line_clear(&progress);
         status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
         for (size_t i = 0; i < jobs->count; i++) {
             results[i].data_was_made = results[i].data_was_made || synthetic[i];
@@ -548,7 +1164,7 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
         has_table = has_table && !takes_stdout(job);
         int job_status = find_data_of(invocation, jobs, job, &is_missing);
         if (job_status == COMMAND_OK && !is_missing) {
-            struct progress progress = progress_start();
+            struct line progress = line_start();
             const struct run_observer observer = {
                 .progress = speaks(jobs) ? progress_show : NULL,
                 .context = &progress,
@@ -559,7 +1175,7 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
             };
             struct result result;
             int code = run_jobs(job, 1, &jobs->ranks, &observer, &result);
-            progress_clear(&progress);
+            line_clear(&progress);
             job_status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
             result.data_was_made = result.data_was_made || synthetic;
             if (speaks(jobs))

@@ -28,7 +28,6 @@
 #include "cmd/sandbox.h"
 #include "report/load.h"
 #include "report/report.h"
-#include "report/seal.h"
 #include "report/words.h"
 #include "shuffle/plan.h"
 
@@ -358,12 +357,6 @@ static int sweep_folder_open(struct sweep *sweep)
     return code;
 }
 
-static void sweep_folder_close(struct sweep *sweep)
-{
-    file_lock_release(&sweep->folder.lock);
-    free(sweep->folder.path);
-}
-
 /* ---- command line ---- */
 
 /* Take ownership of word, unless an earlier one failed. */
@@ -505,17 +498,6 @@ static int wider(int width, const char *text)
     return length > width ? length : width;
 }
 
-static const char *interval_text(const struct stats_summary *stats, char *text)
-{
-    char low[WORDS_BYTES], high[WORDS_BYTES];
-
-    snprintf(text, WORDS_BYTES, "-");
-    if (stats->count > 1)
-        snprintf(text, WORDS_BYTES, "%.16s .. %.16s", words_rate(stats->low, low),
-                 words_rate(stats->high, high));
-    return text;
-}
-
 void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, uint32_t count)
 {
     const struct sweep_plan *plan = &sweep->plan;
@@ -544,7 +526,10 @@ void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, 
     for (uint32_t cell = first; cell < first + count; cell++) {
         const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
         const struct stats_summary *rates = &summary.samples_per_s;
-        char rate[WORDS_BYTES], interval[WORDS_BYTES], valid[32] = "";
+        char rate[WORDS_BYTES], low[WORDS_BYTES], interval[WORDS_BYTES] = "-", valid[32] = "";
+        if (rates->count > 1)
+            snprintf(interval, sizeof interval, "%.16s .. %.16s", words_rate(rates->low, low),
+                     words_rate(rates->high, rate));
         for (size_t i = 0; i < sweep->plan.axis_count; i++)
             if (columns.axes[i])
                 fprintf(stream, "%-*s  ", columns.axes[i],
@@ -554,30 +539,12 @@ void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, 
         if (columns.has_randomness)
             fprintf(stream, "%7.1f%%  ", 100 * summary.randomness);
         fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n",
-                words_rate(rates->count ? rates->median : NAN, rate),
-                interval_text(rates, interval), columns.limit, summary.limit, columns.cache,
-                summary.cache, valid);
+                words_rate(rates->count ? rates->median : NAN, rate), interval, columns.limit,
+                summary.limit, columns.cache, summary.cache, valid);
     }
 }
 
 /* ---- effects ---- */
-
-static const char *p_text(double p, char *text)
-{
-    if (isfinite(p))
-        snprintf(text, WORDS_BYTES, p < 0.001 ? "%.0e" : "%.3f", p);
-    else
-        snprintf(text, WORDS_BYTES, "-");
-    return text;
-}
-
-static const char *ratio_text(const struct paired *paired, char *text)
-{
-    snprintf(text, WORDS_BYTES, "-");
-    if (paired->pairs > 1)
-        snprintf(text, WORDS_BYTES, "%.3f .. %.3f", paired->low, paired->high);
-    return text;
-}
 
 static void print_effects(FILE *stream, const struct sweep *sweep)
 {
@@ -603,12 +570,16 @@ static void print_effects(FILE *stream, const struct sweep *sweep)
     for (size_t i = 0; any && i < count; i++) {
         const struct sweep_axis *axis = &sweep->plan.axes[effects[i].axis];
         const struct paired *paired = &effects[i].paired;
-        char p[WORDS_BYTES], interval[WORDS_BYTES];
+        const double p = effects[i].p_corrected;
+        char p_text[WORDS_BYTES] = "-", interval[WORDS_BYTES] = "-";
+        if (isfinite(p))
+            snprintf(p_text, sizeof p_text, p < 0.001 ? "%.0e" : "%.3f", p);
+        if (paired->pairs > 1)
+            snprintf(interval, sizeof interval, "%.3f .. %.3f", paired->low, paired->high);
         if (paired->pairs)
             fprintf(stream, "%-*s  %-*s  %-*s  %6.3f  %15s  %6s  %5zu\n", option, axis->name, value,
                     escape_shown(axis->values[effects[i].digit]), against,
-                    escape_shown(axis->values[0]), paired->ratio, ratio_text(paired, interval),
-                    p_text(effects[i].p_corrected, p), paired->pairs);
+                    escape_shown(axis->values[0]), paired->ratio, interval, p_text, paired->pairs);
     }
     for (size_t i = 0; any && i < count; i++)
         if (effects[i].cache_pairs)
@@ -807,16 +778,15 @@ static json_t *json_of(const struct sweep *sweep, const char *left_out)
 
     for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
         json_array_append_new(cells, json_cell(sweep, cell));
-    snprintf(fingerprint, sizeof fingerprint, "%016" PRIx64, sweep->fingerprint);
     command_text(sweep->invocation, command, sizeof command);
-    json_t *document =
-        json_pack("{s:s, s:i, s:s, s:o, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "schema",
-                  "iobench-sweep", "schema_version", SCHEMA_VERSION, "iobench_version",
-                  PACKAGE_VERSION, "command", json_text(command), "swept",
-                  sweep->target->command->name, "folder", json_text(sweep->folder.path),
-                  "fingerprint", fingerprint, "runs", (json_int_t)sweep->table.rounds, "order_seed",
-                  (json_int_t)sweep->settings->order_seed, "left_out_reason", known_text(left_out),
-                  "cells", cells, "effects", json_effects(sweep), "scaling", json_scaling(sweep));
+    json_t *document = json_pack(
+        "{s:s, s:i, s:s, s:o, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "schema",
+        "iobench-sweep", "schema_version", SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION,
+        "command", json_text(command), "swept", sweep->target->command->name, "folder",
+        json_text(sweep->folder.path), "fingerprint", fingerprint_text(sweep, fingerprint), "runs",
+        (json_int_t)sweep->table.rounds, "order_seed", (json_int_t)sweep->settings->order_seed,
+        "left_out_reason", known_text(left_out), "cells", cells, "effects", json_effects(sweep),
+        "scaling", json_scaling(sweep));
     if (document && seal_add(document)) {
         json_decref(document);
         document = NULL;
@@ -826,28 +796,25 @@ static json_t *json_of(const struct sweep *sweep, const char *left_out)
 
 /* ---- CSV ---- */
 
-/* One row per measurement. */
-static int write_csv(const struct sweep *sweep)
+int sweep_write_files(const struct sweep *sweep, const char *left_out)
 {
+    const struct sweep_plan *plan = &sweep->plan;
     struct text_stream csv;
-    char *text = NULL;
-    size_t bytes;
-    int code = text_stream_open(&csv);
+    int code = sweep->settings->csv ? text_stream_open(&csv) : 0;
 
-    if (code)
-        return code;
-    fputs("cell,run,", csv.stream);
-    for (size_t i = 0; i < sweep->plan.axis_count; i++)
-        fprintf(csv.stream, "%s,", sweep->plan.axes[i].name);
-    fputs("valid,samples_per_s,limit,cache_before,invalid_reason\n", csv.stream);
-    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
-        for (uint32_t round = 0; round < sweep->table.rounds; round++) {
+    if (code == 0 && sweep->settings->csv) { /* one row per measurement */
+        fputs("cell,run,", csv.stream);
+        for (size_t i = 0; i < plan->axis_count; i++)
+            fprintf(csv.stream, "%s,", plan->axes[i].name);
+        fputs("valid,samples_per_s,limit,cache_before,invalid_reason\n", csv.stream);
+        for (uint32_t i = 0; i < plan->cells * sweep->table.rounds; i++) {
+            const uint32_t cell = i / sweep->table.rounds, round = i % sweep->table.rounds;
             const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
             if (!figures->is_measured)
                 continue;
             fprintf(csv.stream, "%u,%u,", cell + 1, round + 1);
-            for (size_t i = 0; i < sweep->plan.axis_count; i++) {
-                report_csv_quoted(csv.stream, sweep_value(&sweep->plan, cell, i));
+            for (size_t k = 0; k < plan->axis_count; k++) {
+                report_csv_quoted(csv.stream, sweep_value(plan, cell, k));
                 fputc(',', csv.stream);
             }
             fputs(figures->is_valid ? "true," : "false,", csv.stream);
@@ -859,21 +826,8 @@ static int write_csv(const struct sweep *sweep)
             report_csv_quoted(csv.stream, figures->reason);
             fputc('\n', csv.stream);
         }
-    code = text_stream_take(&csv, &text, &bytes);
-    if (code == 0 && strcmp(sweep->settings->csv, "-") == 0)
-        fputs(text, stdout);
-    else if (code == 0)
-        code = report_write_file(sweep->settings->csv, text, bytes);
-    free(text);
-    return code;
-}
-
-int sweep_write_files(const struct sweep *sweep, const char *left_out)
-{
-    int code = 0;
-
-    if (sweep->settings->csv)
-        code = write_csv(sweep);
+        code = outputs_write(sweep->settings->csv, &csv);
+    }
     if (code == 0 && sweep->settings->json)
         code = json_file_write(sweep->settings->json, json_of(sweep, left_out));
     return code;
@@ -993,17 +947,6 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
     return 0;
 }
 
-/* An inference uses caches as it finds them: where its bytes came from. "": unknown. */
-static const char *source_of(const json_t *row)
-{
-    const double percent = load_number(row, "storage_percent");
-
-    return !isfinite(percent) ? ""
-           : percent >= 98    ? "all from storage"
-           : percent <= 2     ? "all in memory"
-                              : "partly in memory";
-}
-
 int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
 {
     const json_t *row = json_array_get(json_object_get(document, "batch_sizes"), 0);
@@ -1016,7 +959,13 @@ int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
     figures->wall_s = load_number(row, "wall_s");
     figures->parts_s[SWEEP_WAIT] = load_number(row, "wait_s");
     figures->parts_s[SWEEP_COMPUTE] = load_number(row, "compute_s");
-    copy_text(figures->cache, sizeof figures->cache, source_of(row));
+    /* An inference uses caches as it finds them: where its bytes came from. "": unknown. */
+    const double percent = load_number(row, "storage_percent");
+    copy_text(figures->cache, sizeof figures->cache,
+              !isfinite(percent) ? ""
+              : percent >= 98    ? "all from storage"
+              : percent <= 2     ? "all in memory"
+                                 : "partly in memory");
     read_set(document, figures);
     figures->ranks = 1;
     return 0;
@@ -1057,14 +1006,6 @@ static struct sweep swept;
 
 /* ---- options of the swept command ---- */
 
-static const struct plugin *const *members_of(const struct option_spec *row)
-{
-    for (const struct family *family = family_table; family->name; family++)
-        if (row->type == OPTION_TEXT && strcmp(family->option, row->name) == 0)
-            return family->registry;
-    return NULL;
-}
-
 static int take_option(void *context, const struct option_spec *row, const char *value,
                        const char *as_given)
 {
@@ -1077,7 +1018,10 @@ static int take_option(void *context, const struct option_spec *row, const char 
     if (row->repeats)
         return fail(EINVAL, "%s: a sweep compares its cells itself: give several values instead",
                     as_given);
-    int code = sweep_add(&sweep->plan, row->name, row, members_of(row), value);
+    const struct family *family = family_table;
+    while (family->name && (row->type != OPTION_TEXT || strcmp(family->option, row->name) != 0))
+        family++;
+    int code = sweep_add(&sweep->plan, row->name, row, family->registry, value);
     if (code)
         return code;
     const struct command *command = sweep->target->command;
@@ -1237,26 +1181,6 @@ static int make_plan(struct sweep *sweep)
     sweep->table.figures =
         memory_array(settings->runs * sweep->plan.cells, sizeof *sweep->table.figures);
     return sweep->table.figures ? 0 : -ENOMEM;
-}
-
-static int print_plan(struct sweep *sweep)
-{
-    uint32_t *order = memory_array(sweep->plan.cells, sizeof *order);
-    struct sweep_words words = {0};
-    int code = order ? 0 : -ENOMEM;
-
-    if (order)
-        sweep_order(&sweep->plan, sweep->settings->order_seed, 0, sweep->settings->budget_ns > 0,
-                    order);
-    for (uint32_t i = 0; i < sweep->plan.cells && code == 0; i++) {
-        code = sweep_cell_words(sweep, order[i], NULL, &words);
-        for (size_t k = 0; k < words.count; k++)
-            printf("%s%s", k ? " " : "", escape_shown(words.list[k]));
-        putchar('\n');
-        sweep_words_release(&words);
-    }
-    free(order);
-    return code;
 }
 
 /* ---- what it shows while it runs ---- */
@@ -1450,7 +1374,21 @@ static int run_sweep(const struct invocation *invocation)
     if (code) {
         status = command_misused(invocation);
     } else if (sweep->settings->dry_run) {
-        status = print_plan(sweep) ? command_failed(invocation) : COMMAND_OK;
+        uint32_t *order = memory_array(sweep->plan.cells, sizeof *order);
+        struct sweep_words words = {0};
+        code = order ? 0 : -ENOMEM;
+        if (order)
+            sweep_order(&sweep->plan, sweep->settings->order_seed, 0, sweep->settings->budget_ns,
+                        order);
+        for (uint32_t i = 0; i < sweep->plan.cells && code == 0; i++) {
+            code = sweep_cell_words(sweep, order[i], NULL, &words);
+            for (size_t k = 0; k < words.count; k++)
+                printf("%s%s", k ? " " : "", escape_shown(words.list[k]));
+            putchar('\n');
+            sweep_words_release(&words);
+        }
+        free(order);
+        status = code ? command_failed(invocation) : COMMAND_OK;
     } else {
         command_on_interrupt();
         code = sweep_folder_open(sweep);
@@ -1474,7 +1412,8 @@ static int run_sweep(const struct invocation *invocation)
             status =
                 sweep_write_files(sweep, left_out) ? command_failed(sweep->invocation) : status;
         }
-        sweep_folder_close(sweep);
+        file_lock_release(&sweep->folder.lock);
+        free(sweep->folder.path);
     }
     free(sweep->table.figures);
     sweep_release(&sweep->plan);

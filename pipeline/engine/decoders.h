@@ -10,7 +10,7 @@
 #include "decode/decoder.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/engine/engine.h"
-#include "pipeline/result/findings.h"
+#include "pipeline/result/result.h"
 #include "pipeline/loader/loader.h"
 
 #include <stdbool.h>

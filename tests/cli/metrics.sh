@@ -53,7 +53,7 @@ else
 fi
 
 # The check finds a missing figure, a stale one, and one defined twice.
-grep -v 'samples. / .wall_s. | mono | .pipeline/result/figure.c' "$PAGE" >page
+grep -v 'samples. / .wall_s. | mono | .pipeline/result/result.c' "$PAGE" >page
 expect 1 "$CHECK" page "$SRCDIR" "$@"
 says "does not define samples_per_s of epochs"
 tr "'" '\140' <<'END' >page.more

@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/file.h"
-#include "pipeline/result/figure.h"
+#include "pipeline/result/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,7 +101,7 @@ static void check(const char *name, const char *begin, const char *end,
         fprintf(page, "%.*s%s%s", (int)(from - text), text, made, to);
         assert_int_equal(fclose(page), 0);
     } else if (made_bytes != (size_t)(to - from) || memcmp(made, from, made_bytes) != 0) {
-        fail_msg("%s is not what pipeline/result/figure.c says: make figures", name);
+        fail_msg("%s is not what pipeline/result/result.c says: make figures", name);
     }
     free(made);
     free(text);
