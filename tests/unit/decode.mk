@@ -15,6 +15,8 @@ UNIT_TESTS += tests/unit/test_baseline_kernels
 tests_unit_test_baseline_kernels_SOURCES = tests/unit/test_baseline_kernels.c
 tests_unit_test_baseline_kernels_LDADD = libiobench.a
 
+UNIT_TESTS += tests/unit/test_image_memory
+
 UNIT_TESTS += tests/unit/test_undecoded
 tests_unit_test_undecoded_SOURCES = tests/unit/test_undecoded.c $(PICTURE_TESTS)
 PICTURE_TESTS = tests/unit/pictures.h tests/unit/decoding.h tests/unit/unit.h
