@@ -25,10 +25,12 @@
 #include "cmd/net/collective.h"
 #include "pipeline/jobs/infer.h"
 #include "pipeline/jobs/run.h"
+#include "pipeline/result/meter.h"
 #include "readers/service.h"
 #include "report/report.h"
 #include "report/summary.h"
 #include "telemetry/devices.h"
+#include "telemetry/monitor.h"
 #include "telemetry/storage.h"
 #include "trainer/graph.h"
 
@@ -1666,6 +1668,15 @@ static void put_options(FILE *stream, const char *owner, const struct option_spe
     }
 }
 
+static void put_figures(FILE *stream, const struct monitor_figure *row, int count)
+{
+    for (int i = 0; i < count; i++)
+        fprintf(stream, "figure %s of %s %s per %s how %d factor %g table %g %s%s\n",
+                row[i].key ? row[i].key : "-", row[i].probe, row[i].quantity,
+                row[i].per ? row[i].per : "-", (int)row[i].how, row[i].factor, row[i].table_factor,
+                row[i].unit ? row[i].unit : "-", row[i].of_a_cpu ? " of a CPU" : "");
+}
+
 /* Plug-ins differ from build to build: each line that there is must be written in the page. */
 static void what_each_option_takes(void **unused)
 {
@@ -1677,6 +1688,8 @@ static void what_each_option_takes(void **unused)
     for (int i = 0; command_registry[i]; i++)
         put_options(stream, command_registry[i]->name, command_registry[i]->options);
     put_options(stream, "any", common_options);
+    put_figures(stream, meter_figures, METER_COUNTS);
+    put_figures(stream, monitor_figures, MONITOR_FIGURES);
     for (const struct family *family = family_table; family->name; family++)
         for (int i = 0; family->registry[i]; i++) {
             char owner[64];
