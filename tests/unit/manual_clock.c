@@ -4,7 +4,7 @@
 uint64_t manual_clock_ns = 1000000000, manual_clock_late_ns;
 unsigned manual_clock_asked;
 _Thread_local uint64_t manual_clock_ahead_ns;
-void (*manual_clock_passes)(void);
+void (*manual_clock_sleeps)(uint64_t duration_ns);
 
 uint64_t clock_now_ns(void)
 {
@@ -43,9 +43,10 @@ bool clock_agrees(const struct clock_moment *from, const struct clock_moment *to
 
 void clock_sleep_ns(uint64_t duration_ns)
 {
-    manual_clock_ns += duration_ns + manual_clock_late_ns;
-    if (manual_clock_passes)
-        manual_clock_passes();
+    if (manual_clock_sleeps)
+        manual_clock_sleeps(duration_ns + manual_clock_late_ns);
+    else
+        manual_clock_ns += duration_ns + manual_clock_late_ns;
 }
 
 void clock_sleep_until_ns(uint64_t deadline_ns)

@@ -7,10 +7,10 @@
 
 #include "base/clock.h"
 
-extern uint64_t manual_clock_ns;                     /* now */
-extern uint64_t manual_clock_late_ns;                /* added to each sleep */
-extern unsigned manual_clock_asked;                  /* how often for a thread's CPU time */
-extern _Thread_local uint64_t manual_clock_ahead_ns; /* of this thread's clock */
-extern void (*manual_clock_passes)(void);            /* called by each sleep; may be NULL */
+extern uint64_t manual_clock_ns;                          /* now */
+extern uint64_t manual_clock_late_ns;                     /* added to each sleep */
+extern unsigned manual_clock_asked;                       /* how often for a thread's CPU time */
+extern _Thread_local uint64_t manual_clock_ahead_ns;      /* of this thread's clock */
+extern void (*manual_clock_sleeps)(uint64_t duration_ns); /* in place of letting it pass */
 
 #endif

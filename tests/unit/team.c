@@ -20,7 +20,7 @@ const char *const team_calls[] = {"join", "gather", "send", "receive", "done", "
 
 static struct team *team;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t turn;
+static uint32_t turn, idle; /* idle: passes since something moved */
 static bool is_ended;
 
 static struct seat {
@@ -46,7 +46,8 @@ static struct {
     int file;
 } shm[SHM];
 
-static _Thread_local uint32_t me = TEAM_MOST; /* on a rank's thread, its rank */
+_Thread_local uint32_t team_rank = TEAM_MOST;
+#define me team_rank
 
 static void next(void)
 {
@@ -55,10 +56,21 @@ static void next(void)
     pthread_cond_signal(&seats[turn].runs);
 }
 
-void team_pass(void)
+void team_moved(void)
+{
+    idle = 0;
+}
+
+void team_pass(uint64_t duration_ns)
 {
     if (me == TEAM_MOST)
         return;
+    if (++idle > 8 * team->ranks && team->clock == TEAM_SLOW) {
+        usleep(1000);
+        manual_clock_ns += 100000;
+    } else if (idle > team->ranks && team->clock != TEAM_SLOW) {
+        manual_clock_ns += duration_ns;
+    }
     if (!is_ended && manual_clock_ns > 300000000000)
         team->hangs = is_ended = true;
     pthread_mutex_lock(&lock);
@@ -70,8 +82,7 @@ void team_pass(void)
 
 int sched_yield(void)
 {
-    manual_clock_ns += 20000;
-    team_pass();
+    team_pass(20000);
     return 0;
 }
 
@@ -127,6 +138,7 @@ static int team_join(void *state, struct ranks_place *place)
 static void team_leave(void *state, bool orderly)
 {
     (void)state;
+    team_moved();
     team->orderly[me] = orderly;
     is_ended |= !orderly; /* by the launcher */
 }
@@ -148,6 +160,7 @@ static int team_gather(void *state, const void *mine, uint64_t bytes, void *all)
     if (bytes != round->bytes) /* after a failure */
         return fail(EPROTO, "ranks do not gather alike");
     memcpy(round->data + me * bytes, mine, bytes);
+    team_moved();
     seat->gathers++;
     round->arrived++;
     seat->into = all;
@@ -202,8 +215,10 @@ static int team_test(void *state, bool *done)
         peer->message[me] = NULL;
         *done = true;
     }
-    if (*done)
+    if (*done) {
         seat->pending = NOTHING;
+        team_moved();
+    }
     return *done || is_ended ? fault(TEAM_DONE) : 0;
 }
 
@@ -323,9 +338,9 @@ void team_run(struct team *of)
     team = of;
     turn = 0;
     is_ended = false;
-    manual_clock_passes = team_pass;
+    manual_clock_sleeps = team_pass;
     manual_clock_ns = 1000000000;
-    manual_clock_late_ns = 5000000; /* fewer looks: what is waited for takes seconds */
+    manual_clock_late_ns = team->clock == TEAM_LATE ? 5000000 : 0;
     memset(rounds, 0, sizeof rounds);
     memset(seats, 0, sizeof seats);
     for (uint32_t i = 0; i < team->ranks; i++)
@@ -355,7 +370,9 @@ void team_print(const struct team *from, FILE *page)
                 printed |= 1u << k;
                 fprintf(page, "%s%u", k == i ? "  " : ",", k);
             }
-        fprintf(page, " %.2f s%s: %s\n", (double)from->ended_ns[i] * 1e-9 - 1,
-                from->orderly[i] ? "" : ", aborts", from->codes[i] ? from->reasons[i] : "good");
+        if (from->clock != TEAM_SLOW)
+            fprintf(page, " %.2f s", (double)from->ended_ns[i] * 1e-9 - 1);
+        fprintf(page, "%s: %s\n", from->orderly[i] ? "" : ", aborts",
+                from->codes[i] ? from->reasons[i] : "good");
     }
 }
