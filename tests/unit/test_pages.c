@@ -369,6 +369,22 @@ static void all_of_a_poor_checkpoint(void **unused)
     page_begin();
     checkpoint_report_text(&asked, &result);
     page_end("checkpoint-unverified.txt");
+
+    /* Each alone: none stands for another. */
+    page_begin();
+    for (int i = 0; i < 5; i++) {
+        const struct checkpoint_job flags = {.is_single = i == 0,
+                                             .direct = i == 1,
+                                             .sync = i == 2,
+                                             .verify = i == 3,
+                                             .is_async = i == 4};
+        const struct checkpoint_asked flagged = {&flags, "", MS(1)};
+        checkpoint_report_text(&flagged, &result);
+        json_t *document = checkpoint_report_json(&flagged, &result);
+        json_dumpf(json_object_get(document, "settings"), stdout, 0);
+        json_decref(document);
+    }
+    page_end("checkpoint-flags.txt");
 }
 
 /* ---- net ---- */
@@ -531,6 +547,13 @@ static void all_of_a_fabric(void **unused)
     /* 4 MiB in 1.01 ms; in a ring of 4 each byte passes 2 * 3 / 4 times. */
     assert_equal(net_report_all_reduce(&survey),
                  4194304 / survey.collectives[1].seconds[COLLECTIVE_ALL_REDUCE].median * 1.5);
+    strcpy(asked.timeline->keys[2], "none"); /* what was sent is not known */
+    asked.beside = NULL;
+    survey.has_sizes = survey.has_collectives = false;
+    page_begin();
+    assert_int_equal(net_report_text(&asked, &survey), 0);
+    page_end("net-pairs.txt");
+    asked.beside = &beside;
     timeline_destroy(asked.timeline);
 
     /* Without the rest: local disks, few steps, one node, nothing verified. */
@@ -541,7 +564,6 @@ static void all_of_a_fabric(void **unused)
     strcpy(asked.verdict.notices[0], "a notice");
     strcpy(asked.verdict.degraded_reason, "another process");
     asked.timeline = NULL;
-    survey.has_sizes = survey.has_collectives = false;
     survey.is_alone = true;
     survey.matrix.nodes = 1;
     memset(nodes, 0, sizeof nodes);
