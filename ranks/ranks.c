@@ -172,7 +172,7 @@ int ranks_join(struct ranks *ranks)
         code = sit_down(ranks);
     if (code && !ranks->peers && !ranks->is_lost) { /* the launcher has to tell the others */
         ranks->place.ranks = 1;
-        ranks->is_broken = true;
+        ranks->is_broken = ranks->is_unheard = true;
     }
     return code;
 }

@@ -148,6 +148,7 @@ static void silence_and_patience_end(void **unused)
     } cases[] = {
         {0, 10, 2, "1A03 ", 0, 10, "rank 0 on a" UNRESPONSIVE ": rank 2 on c", ""},
         {0, 10, 2, "1A03 ", EIO, 10, "own (unresponsive: rank 1 on b, rank 2 on c)", ""},
+        {0, 10, 2, "1A03 5L02 ", 0, 15, "rank 0 on a" UNRESPONSIVE ": rank 2 on c", ""},
         {0, 10, 6, "1A01 1A02 1A03 ", 0, 11, UNRESPONSIVE ": rank 3 on d", ""},
         {2, 10, 10, "", 0, 10, "rank 2 on c" UNRESPONSIVE, "A00 "},
         {0, 0, 6, "1O01 ", 0, 9, NOT_COME ": rank 1 on b, rank 2 on c, rank 3 on d",
@@ -175,9 +176,13 @@ static void silence_and_patience_end(void **unused)
         assert_in_range(waited_ns / 1000000, cases[i].ends_s * 1000, cases[i].ends_s * 1000 + 20);
         if (i == 0)
             assert_string_equal(script.told, "waiting for rank 1 on b, rank 2 on c, 5 s so far|");
+        if (i == 3) /* all have come */
+            assert_string_equal(script.told, "");
         assert_true(ranks.is_broken && ranks.is_unheard);
         assert_string_equal(script.called, cases[i].called);
-        assert_in_range(script.signs, 20 * signs, 23 * signs); /* two a second */
+        /* two a second */
+        assert_in_range(script.signs, 2 * cases[i].ends_s * signs,
+                        (2 * cases[i].ends_s + 3) * signs);
     }
 }
 
@@ -468,6 +473,11 @@ static void a_team_agrees(void **unused)
     (void)unused;
     page_begin();
     team_run(&team);
+    team_print(&team, page);
+    team.per_node = TEAM_MOST; /* which has a launcher */
+    setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
+    team_run(&team);
+    unsetenv("OMPI_COMM_WORLD_SIZE");
     team_print(&team, page);
     for (int lie = 0; lie < 2; lie++) {
         struct team liars = {.ranks = 3, .per_node = 2, .act = agree, .lies = 1};
