@@ -94,34 +94,10 @@ if [ -e "$1" ]; then
             says "archive, labels from folders"
             same_digest from-folder "from-$archive"
         done
-        expect 1 "$IOBENCH" pack tree.tar.gz shuffled-archive --shuffle
-        says "front to back"
-        head -c 3000 tree.tar.gz >cut.tar.gz
-        expect 1 "$IOBENCH" pack cut.tar.gz cut
-        says "cut.tar.gz: offset"
-        # What needs a program, or gigabytes for a few bytes, is no archive.
-        printf 'begin 644 tree.tar\n`\nend\n' >coded.tar.gz
-        printf '$\0\0\0\010\0`\177\343y\0\0\0\0' >asks.tar.gz
-        for archive in coded.tar.gz asks.tar.gz; do
-            expect 1 "$IOBENCH" pack $archive none
-            says "Unrecognized archive format"
-        done
     fi
 fi
 
-# ---- IDX files ----
-mkdir idx
-{
-    printf '\0\0\010\003\0\0\0\003\0\0\0\010\0\0\0\010'
-    head -c 192 /dev/zero | tr '\0' '\200'
-} >idx/small-images-idx3-ubyte
-printf '\0\0\010\001\0\0\0\003\001\002\003' | gzip >idx/small-labels-idx1-ubyte
-expect 0 "$IOBENCH" pack idx from-idx
-expect 0 "$IOBENCH" inspect from-idx
-says "records    3," "labels     1 .. 3" "3 gray" "8 x 8"
-printf '\0\0\010\001\0\0\0\004\001\002\003\004' >idx/small-labels-idx1-ubyte
-expect 1 "$IOBENCH" pack idx from-bad-idx
-says "has 4 labels" "has 3 images"
+# ---- IDX files: small ones are packed in tests/cli/saved/refusals-files.txt ----
 if [ -d /usr/share/datasets/fashion-mnist ]; then
     expect 0 "$IOBENCH" pack /usr/share/datasets/fashion-mnist fashion --shards 2
     says "70,000 samples"
@@ -132,19 +108,6 @@ fi
 # ---- refusals, without side effects ----
 expect 1 sh -c "ulimit -f 20; '$IOBENCH' pack synthetic:count=50,mean=6000 limited"
 says "File too large" "the limit of 'ulimit -f'"
-expect 1 "$IOBENCH" pack made few
-says "is not empty" "remove it yourself"
-expect 1 "$IOBENCH" pack made made
-says "the same"
-expect 1 "$IOBENCH" pack made more --shards 61
-expect 1 "$IOBENCH" pack made more --format files --shards 2
-expect 2 "$IOBENCH" pack made more --format nosuch
-: >file
-expect 1 "$IOBENCH" pack made file
-says "is a file"
-[ ! -e more ] || die "something was made"
-printf 'not an image set\n' >text.bin
-expect 1 "$IOBENCH" pack text.bin more
 
 # ---- damaged samples ----
 cp -r made hurt
@@ -153,11 +116,6 @@ expect 1 "$IOBENCH" pack hurt mended
 says "hurt/train-00001-of-00003: offset 0:"
 expect 0 "$IOBENCH" pack hurt mended --on-error skip
 says "59 samples" "1 sample was left out: hurt/train-00001"
-mkdir -p none/0
-for name in a b; do echo "no image" >none/0/$name.jpg; done
-expect 1 "$IOBENCH" pack none nothing-of-it -f recordio --side 32 --on-error skip
-says "none: none of 2 samples could be packed" "sample "
-[ ! -e nothing-of-it ] || die "an empty set: $(ls -a nothing-of-it)"
 expect 0 "$IOBENCH" pack made records -f recordio
 offset=$("$IOBENCH" inspect records | sed -n 's/^record 2 .* at \([0-9]*\):.*/\1/p')
 printf 'XXXX' | dd of=records/train.rec bs=1 seek="$offset" conv=notrunc 2>/dev/null
