@@ -791,6 +791,99 @@ static void all_of_a_run(void **unused)
     option_release(job_options, &job);
 }
 
+/* ---- series ---- */
+
+static struct timeline *series_make(double salt)
+{
+    static const char *const keys[] = {"read_bytes_per_s", "from_local_bytes_per_s",
+                                       "from_fabric_bytes_per_s", "a:b"};
+    static const char *const names[] = {"index", "epoch", "epoch"};
+    struct timeline *timeline = timeline_blank(4, 3, 3);
+
+    assert_non_null(timeline);
+    timeline->start_unix_ns = UINT64_C(1700000000500000000);
+    timeline->start_monotonic_ns = (uint64_t)(MS(5250) + salt);
+    timeline->clock_step_s = 0.25 + salt;
+    timeline->interval_s = 2 + salt;
+    timeline->begin_s = salt / 2;
+    timeline->row_count = timeline->phase_count = 3;
+    timeline->samples = 99, timeline->late = 7, timeline->phases_lost = 11;
+    timeline->cpu_percent = 1.5 + salt;
+    timeline->absent_count = 1;
+    strcpy(timeline->absent[0], "gpu: there is none");
+    for (uint32_t i = 0; i < 4; i++)
+        strcpy(timeline->keys[i], keys[i]);
+    for (uint64_t i = 0; i < 3; i++) {
+        double *row = timeline_row(timeline, i);
+        row[0] = (double)(2 * i + 1) + salt;
+        for (int k = 1; k <= 4; k++)
+            row[k] = i == 1 && k == 3 ? NAN : 1e6 * (salt + (double)(10 * i) + k);
+        struct timeline_phase *phase = &timeline->phases[i];
+        *phase = (struct timeline_phase){
+            .run = i == 2, .number = i, .from_s = 1.5 * (double)i, .to_s = 2.0 * (double)i + 1};
+        strcpy(phase->name, names[i]);
+        for (int k = 0; k < PROVENANCE_PARTS; k++)
+            *provenance_part(&phase->provenance, k) = 1e7 * (double)(10 * i + 1) + 1e6 * (k + salt);
+        phase->provenance.witness = (enum provenance_witness)i;
+    }
+    for (int k = 0; k < PROVENANCE_PARTS; k++)
+        *provenance_part(&timeline->provenance, k) = 1e7 * (1 << k) + 1e6 * salt;
+    timeline->provenance.witness = PROVENANCE_DISK;
+    return timeline;
+}
+
+/* Each file is read back and written again. */
+static void all_of_a_series(void **unused)
+{
+    enum { NODES = 18 };
+    struct timeline *timeline = series_make(0);
+
+    (void)unused;
+    page_begin();
+    report_timeline_text(stdout, timeline);
+    timeline->provenance.excess = -9e6;
+    timeline->provenance.gradients = 0;
+    report_timeline_text(stdout, timeline);
+    timeline->provenance.read = NAN;
+    timeline->provenance.fabric = -1;
+    report_timeline_text(stdout, timeline);
+    timeline->nodes = calloc(NODES, sizeof *timeline->nodes);
+    assert_non_null(timeline->nodes);
+    for (uint32_t i = 0; i < NODES; i++) {
+        struct timeline_node *node = &timeline->nodes[timeline->node_count++];
+        *node = (struct timeline_node){.clock_offset_s = i == 9 ? -0.75 : 0.01 * i,
+                                       .clock_uncertainty_s = i == 11 ? 0.005 : 1e-6 * i,
+                                       .clock_drift_s = 1e-3 * i,
+                                       .timeline = series_make(i / 8.0)};
+        sprintf(node->host, "node,%u", i / 2 * 2);
+        node->timeline->provenance.sent = i == 3 ? NAN : node->timeline->provenance.sent;
+    }
+    report_timeline_text(stdout, timeline);
+    timeline->node_count = 2;
+    report_timeline_text(stdout, timeline);
+    report_series_csv(stdout, timeline);
+    char *csv = page_text(), *table = strstr(csv, "time_s,");
+    assert_non_null(table);
+    page_begin();
+    fputs(csv, stdout);
+    struct timeline *read = report_series_load("page", table);
+    assert_non_null(read);
+    report_series_csv(stdout, read);
+    timeline_destroy(read);
+    free(csv);
+    page_end("series.txt");
+    json_t *document = report_timeline(timeline);
+    for (int i = 0; i < 2; i++) {
+        read = report_timeline_load("page", document);
+        assert_non_null(read);
+        assert_document("series.json", document);
+        document = report_timeline(read);
+        timeline_destroy(read);
+    }
+    json_decref(document);
+    timeline_destroy(timeline);
+}
+
 /* ---- train ---- */
 
 static void all_of_a_training(void **unused)
@@ -1751,6 +1844,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(all_of_a_fabric),
         cmocka_unit_test(all_of_two_jobs),
         cmocka_unit_test(all_of_a_run),
+        cmocka_unit_test(all_of_a_series),
         cmocka_unit_test(all_of_a_training),
         cmocka_unit_test(all_of_orders),
         cmocka_unit_test(all_of_a_sweep),
@@ -1759,6 +1853,7 @@ int main(int argument_count, char **arguments)
     };
 
     setenv("COLUMNS", "80", 1);
+    setenv("LC_ALL", "C.UTF-8", 1);
     renew = argument_count > 1 ? arguments[1] : NULL;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,17 +84,6 @@ static void check_rows(const struct timeline *timeline)
     }
 }
 
-static void check_provenance(const struct provenance *read)
-{
-    assert_true(same(read->read, provenance.read) && same(read->local, provenance.local));
-    assert_true(same(read->page_cache, provenance.page_cache) &&
-                same(read->fabric, provenance.fabric));
-    assert_true(same(read->ahead, provenance.ahead) && same(read->received, provenance.received));
-    assert_true(same(read->sent, provenance.sent) && same(read->excess, provenance.excess));
-    assert_true(same(read->gradients, provenance.gradients));
-    assert_int_equal(read->witness, provenance.witness);
-}
-
 /* ---- JSON ---- */
 
 /* Through the file's text and back. */
@@ -114,37 +103,6 @@ static json_t *json_of(struct timeline *timeline)
 static json_t *json_of_made(void)
 {
     return json_of(make());
-}
-
-static void json_is_read_back(void **unused)
-{
-    json_t *json = json_of_made();
-    struct timeline *read = report_timeline_load("x.json", json);
-
-    (void)unused;
-    assert_non_null(read);
-    check_rows(read);
-    check_provenance(&read->provenance);
-    assert_int_equal(read->start_unix_ns / 1000, UINT64_C(1700000000500000));
-    assert_int_equal(read->start_monotonic_ns, UINT64_C(12500000000));
-    assert_true(read->clock_step_s == -1.5);
-    assert_true(read->interval_s == 0.5 && read->cpu_percent == 0.25);
-    assert_int_equal(read->samples, 55);
-    assert_int_equal(read->late, 3);
-    assert_int_equal(read->phases_lost, 11);
-    assert_int_equal(read->absent_count, 1);
-    assert_string_equal(read->absent[0], "gpu: there is none");
-    assert_int_equal(read->phase_count, 3);
-    assert_string_equal(read->phases[1].name, "epoch");
-    assert_int_equal(read->phases[1].run, 2);
-    assert_int_equal(read->phases[1].number, 4);
-    assert_true(read->phases[1].from_s == 0.5 && read->phases[1].to_s == 2.75);
-    check_provenance(&read->phases[1].provenance);
-    /* Writing it again gives the same text. */
-    json_t *again = json_of(read);
-    assert_true(json_equal(json, again));
-    json_decref(again);
-    json_decref(json);
 }
 
 static void expect_refusal(json_t *json, const char *reason)
@@ -266,27 +224,6 @@ static char *csv_of(const struct timeline *timeline)
     report_series_csv(stream, timeline);
     fclose(stream);
     return text;
-}
-
-static void csv_is_read_back(void **unused)
-{
-    struct timeline *made = make();
-    char *text = csv_of(made);
-    struct timeline *read = report_series_load("x.csv", text);
-
-    (void)unused;
-    assert_non_null(read);
-    check_rows(read);
-    assert_int_equal(read->phase_count, 3);
-    for (int i = 0; i < 3; i++) {
-        assert_string_equal(read->phases[i].name, made->phases[i].name);
-        assert_int_equal(read->phases[i].number, made->phases[i].number);
-        assert_true(read->phases[i].from_s == made->phases[i].from_s);
-        assert_true(read->phases[i].to_s == made->phases[i].to_s);
-    }
-    timeline_destroy(read);
-    timeline_destroy(made);
-    free(text);
 }
 
 /* Column names get longer with the hosts as prefix. */
@@ -542,13 +479,11 @@ static void nothing_to_draw(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(json_is_read_back),
         cmocka_unit_test(damaged_json_is_refused),
         cmocka_unit_test(nodes_in_json),
         cmocka_unit_test(a_node_that_began_earlier),
         cmocka_unit_test(nodes_in_csv),
         cmocka_unit_test(hosts_keep_to_their_columns),
-        cmocka_unit_test(csv_is_read_back),
         cmocka_unit_test(damaged_csv_is_refused),
         cmocka_unit_test(lines_of_monitor_are_read),
         cmocka_unit_test(one_node),
