@@ -96,22 +96,13 @@ static bool choose_counterpart(struct group *group, const json_t *job, size_t jo
 
 /* ---- the table ---- */
 
-static bool is_told_elsewhere(const char *key)
-{
-    static const char *const keys[] = {"json",   "csv",   "label",      "against",
-                                       "paired", "turns", "order_seed", "identity"};
-
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (strcmp(keys[i], key) == 0)
-            return true;
-    return strstr(key, "_reason") != NULL;
-}
-
 /* List settings and environments that differ, which may make the comparison unfair: each "name",
  * "a" and "b", which lacks if B has none. */
 static json_t *differences_of(const json_t *a, const json_t *b)
 {
     static const char *const parts[] = {"settings", "dataset", "engine", "place"};
+    static const char told_elsewhere[] =
+        " json csv label against paired turns order_seed identity ";
     json_t *list = json_array();
 
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
@@ -120,14 +111,15 @@ static json_t *differences_of(const json_t *a, const json_t *b)
         json_object_foreach(json_object_get(a, parts[i]), key, value)
         {
             json_t *other = json_object_get(json_object_get(b, parts[i]), key);
-            if (is_told_elsewhere(key) || (other && json_equal(value, other)))
-                continue;
-            char *name = file_format_path("%s.%s", parts[i], key);
-            json_t *difference = json_object();
-            json_put_text(difference, "name", name);
-            json_object_set(difference, "a", value);
-            json_object_set(difference, "b", other);
-            json_array_append_new(list, difference);
+            char *name = file_format_path("%s.%s", parts[i], key), word[64];
+            snprintf(word, sizeof word, " %s ", key);
+            if (!strstr(told_elsewhere, word) && !strstr(key, "_reason") &&
+                !(other && json_equal(value, other))) {
+                json_t *difference = json_append_new(list, json_object());
+                json_put_text(difference, "name", name);
+                json_object_set(difference, "a", value);
+                json_object_set(difference, "b", other);
+            }
             free(name);
         }
     }
@@ -275,22 +267,6 @@ static int compare_jobs_of_file(struct report *report, const json_t *document)
     return compare_rivals(report, &groups[0], rivals + 1, names + 1, count - 1);
 }
 
-static int finish_comparison(const struct invocation *invocation, struct report *report)
-{
-    const struct compare_settings *settings = report->settings;
-
-    if (report->compared == 0) {
-        json_decref(report->all);
-        fail(EINVAL, "the files have no job label in common");
-        return command_failed(invocation);
-    }
-    if (!settings->json)
-        json_decref(report->all);
-    else if (json_file_write(settings->json, report->all))
-        return command_failed(invocation);
-    return report->status;
-}
-
 /* Load the files of each group. Without ":" each file is one. Release the groups in any case. */
 static int load_groups(const struct invocation *invocation, struct groups *groups)
 {
@@ -370,9 +346,12 @@ static int compare_run(const struct invocation *invocation)
                 code = compare_rivals(&report, a, rivals, names, count);
         }
     }
-    if (code)
-        json_decref(report.all);
-    int status = code ? command_failed(invocation) : finish_comparison(invocation, &report);
+    if (code == 0 && report.compared == 0)
+        code = fail(EINVAL, "the files have no job label in common");
+    if (code == 0 && report.settings->json)
+        code = json_file_write(report.settings->json, json_incref(report.all));
+    json_decref(report.all);
+    const int status = code ? command_failed(invocation) : report.status;
     const size_t files = (size_t)invocation->count;
     for (size_t i = 0; groups.documents && i < files; i++)
         json_decref(groups.documents[i]);

@@ -113,31 +113,22 @@ static int load_one(struct gathered_run *member, const char *path)
 
 /* ---- do they belong together? ---- */
 
-/* Paths and what a machine may have of its own, as for the ranks of one job. */
-static bool is_own(const char *key)
-{
-    static const char *const own[] = {
-        "data",     "rank",  "reader",           "iodepth",      "loaders", "threads", "profile",
-        "json",     "csv",   "limit_rate_bytes", "memory_bytes", "series",  "label",   "calibrate",
-        "start_at", "trace",
-    };
-
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
-        if (strcmp(own[i], key) == 0)
-            return true;
-    return false;
-}
-
 static int check_settings(const struct gathered_run *first, const struct gathered_run *other)
 {
     const char *key;
     json_t *value;
     static const char *const set[] = {"dataset.samples", "dataset.record_bytes"};
+    /* Paths and what a machine may have of its own, as for the ranks of one job. */
+    static const char own[] =
+        " data rank reader iodepth loaders threads profile json csv "
+        "limit_rate_bytes memory_bytes series label calibrate start_at trace ";
 
     json_object_foreach(json_object_get(first->job, "settings"), key, value)
     {
         const json_t *another = json_object_get(json_object_get(other->job, "settings"), key);
-        if (!is_own(key) && !(another && json_equal(value, another)))
+        char word[64];
+        snprintf(word, sizeof word, " %s ", key);
+        if (!strstr(own, word) && !(another && json_equal(value, another)))
             return fail(EINVAL, "%s: its setting '%s' is not that of %s", other->path, key,
                         first->path);
     }
@@ -222,30 +213,6 @@ static void put_figure(json_t *object, const char *key, double value)
     }
 }
 
-static json_t *summary_of(const struct gathered_job *joined)
-{
-    static const char *const sums[] = {"samples", "skipped_samples", "record_bytes",
-                                       "request_bytes", "requests"};
-    const double time_s = joined->end_s - joined->start_s;
-    json_t *summary = json_object();
-    char path[64];
-
-    json_object_set_new(summary, "complete_runs", json_integer(1));
-    json_put_number(summary, "interval_coverage", 0);
-    put_figure(summary, "samples_per_s", joined->samples / time_s);
-    put_figure(summary, "record_bytes_per_s", joined->bytes / time_s);
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
-        double sum = 0;
-        snprintf(path, sizeof path, "summary.%s", sums[i]);
-        for (size_t k = 0; k < joined->count; k++)
-            sum += load_number(joined->members[k].job, path);
-        json_object_set_new(summary, sums[i], json_number(sum));
-    }
-    json_put_text(summary, "cache_before", word_of(joined, "summary.cache_before"));
-    json_put_text(summary, "limit", word_of(joined, "summary.limit"));
-    return summary;
-}
-
 static int write_document(const struct gathered_job *joined, const char *path)
 {
     json_t *jobs = json_array(), *members = json_object(), *gathered = json_object();
@@ -253,7 +220,24 @@ static int write_document(const struct gathered_job *joined, const char *path)
     /* The first result's job, with what is of all in place of its own. */
     json_t *job = json_copy((json_t *)(uintptr_t)joined->members[0].job);
     json_t *engine = json_copy(json_object_get(job, "engine"));
-    json_t *summary = summary_of(joined), *run = json_object();
+    static const char *const sums[] = {"samples", "skipped_samples", "record_bytes",
+                                       "request_bytes", "requests"};
+    const double time_s = joined->end_s - joined->start_s;
+    json_t *summary = json_object(), *run = json_object();
+    json_object_set_new(summary, "complete_runs", json_integer(1));
+    json_put_number(summary, "interval_coverage", 0);
+    put_figure(summary, "samples_per_s", joined->samples / time_s);
+    put_figure(summary, "record_bytes_per_s", joined->bytes / time_s);
+    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) {
+        char member[64];
+        double sum = 0;
+        snprintf(member, sizeof member, "summary.%s", sums[i]);
+        for (size_t k = 0; k < joined->count; k++)
+            sum += load_number(joined->members[k].job, member);
+        json_put_number(summary, sums[i], sum);
+    }
+    json_put_text(summary, "cache_before", word_of(joined, "summary.cache_before"));
+    json_put_text(summary, "limit", word_of(joined, "summary.limit"));
     const char *cache = word_of(joined, "summary.cache_before");
     char text[NOTE_BYTES], headline[NOTE_BYTES + 64];
     const bool degraded = tell_degraded(joined, text);
@@ -294,7 +278,7 @@ static int write_document(const struct gathered_job *joined, const char *path)
     json_object_set_new(job, "series_reason", json_text("each run has its own"));
     json_array_append_new(jobs, job);
     json_put_number(gathered, "overlap_percent", 100 * joined->overlap);
-    json_put_number(gathered, "time_s", joined->end_s - joined->start_s);
+    json_put_number(gathered, "time_s", time_s);
     json_put_text(gathered, "doubt", doubt_of(joined));
     json_t *all = json_array();
     for (size_t i = 0; i < joined->count; i++) {

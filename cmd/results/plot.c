@@ -58,17 +58,6 @@ static void add_mark(struct page *page, const char *name, const char *mark)
         snprintf(page->marks + used, sizeof page->marks - used, "%s%s", used ? "; " : "", text);
 }
 
-/* What the table of a result says of all its figures. name: "" if it is the only one. */
-static void add_marks(struct page *page, const char *name, const json_t *result)
-{
-    if (load_true(result, "dataset.synthetic"))
-        add_mark(page, "", "synthetic data");
-    if (json_is_false(json_object_get(result, "valid")))
-        add_mark(page, name, "INVALID");
-    else if (load_degraded(result))
-        add_mark(page, name, "DEGRADED");
-}
-
 /* A result of --json: a training run, or one of its jobs. Its label names the run. */
 static struct timeline *load_result(const char *path, const char *text, size_t bytes, uint64_t job,
                                     struct page *page)
@@ -88,7 +77,12 @@ static struct timeline *load_result(const char *path, const char *text, size_t b
         if (label && *label)
             snprintf(name, NAME_BYTES, "%s", label);
         page->results++;
-        add_marks(page, page->is_only ? "" : name, chosen);
+        /* What the table of a result says of all its figures. */
+        if (load_true(chosen, "dataset.synthetic"))
+            add_mark(page, "", "synthetic data");
+        const bool is_invalid = json_is_false(json_object_get(chosen, "valid"));
+        if (is_invalid || load_degraded(chosen))
+            add_mark(page, page->is_only ? "" : name, is_invalid ? "INVALID" : "DEGRADED");
         timeline = report_timeline_load(path, json_object_get(chosen, "series"));
     }
     json_decref(document);
@@ -115,21 +109,6 @@ static struct timeline *load(const char *path, uint64_t job, struct page *page)
     return timeline;
 }
 
-/* Nodes of one job share a clock, whatever their time of day. Nodes that do not fit are drawn as a
- * sum. */
-static void add_nodes(struct page *page, const char *name, struct timeline *timeline, uint32_t room)
-{
-    if (timeline->node_count == 0 || timeline->node_count > room) {
-        page->sources[page->count++] = (struct chart_source){name, timeline};
-        return;
-    }
-    for (uint32_t i = 0; i < timeline->node_count; i++) {
-        struct timeline_node *node = &timeline->nodes[i];
-        node->timeline->start_unix_ns = timeline->start_unix_ns;
-        page->sources[page->count++] = (struct chart_source){node->host, node->timeline};
-    }
-}
-
 static int load_all(const struct invocation *invocation, struct page *page)
 {
     const struct plot_settings *settings = invocation->settings;
@@ -153,7 +132,16 @@ static int load_all(const struct invocation *invocation, struct page *page)
             room = 0;
         if (nodes > room && !page->results)
             snprintf(page->names[i], NAME_BYTES, "%u nodes", nodes);
-        add_nodes(page, page->names[i], page->timelines[i], room);
+        /* Nodes of one job share a clock, whatever their time of day. Nodes that do not fit are
+         * drawn as a sum. */
+        if (nodes == 0 || nodes > room)
+            page->sources[page->count++] =
+                (struct chart_source){page->names[i], page->timelines[i]};
+        for (uint32_t k = 0; k < nodes && nodes <= room; k++) {
+            struct timeline_node *node = &page->timelines[i]->nodes[k];
+            node->timeline->start_unix_ns = page->timelines[i]->start_unix_ns;
+            page->sources[page->count++] = (struct chart_source){node->host, node->timeline};
+        }
     }
     return 0;
 }

@@ -110,23 +110,6 @@ static void html_figure(FILE *page, const char *title, const char *words, const 
     fputs("</figcaption></figure>\n", page);
 }
 
-/* Escape data inside a script element, where nothing may look like markup. */
-static int write_data(FILE *page, const json_t *data)
-{
-    char *text = json_to_text(data, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
-
-    if (!text)
-        return -ENOMEM;
-    for (const char *at = text; *at; at++) {
-        if (strchr("<>&", *at))
-            fprintf(page, "\\u%04x", *at);
-        else
-            fputc(*at, page);
-    }
-    free(text);
-    return 0;
-}
-
 /* Write the page. words: the answer for readers without scripts, and sections: HTML, NULL
  * where empty.
  * Returns 0 or a negative errno with a reason. */
@@ -171,9 +154,14 @@ static int html_write(FILE *page, const char *title, const char *words,
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
             if (strlen(parts[i].name) != name || strncmp(parts[i].name, at + 2, name) != 0)
                 continue;
-            if (strcmp(parts[i].name, "data") == 0)
-                code = write_data(page, data);
-            else if (parts[i].is_outside)
+            if (strcmp(parts[i].name, "data") == 0) {
+                /* Inside a script element nothing may look like markup. */
+                char *text = json_to_text(data, JSON_COMPACT | JSON_REAL_PRECISION(DIGITS));
+                for (const char *byte = text; byte && *byte; byte++)
+                    fprintf(page, strchr("<>&", *byte) ? "\\u%04x" : "%c", *byte);
+                code = text ? 0 : -ENOMEM;
+                free(text);
+            } else if (parts[i].is_outside)
                 html_text(page, parts[i].text);
             else if (parts[i].text)
                 fputs(parts[i].text, page);
@@ -736,29 +724,6 @@ static int add_document(struct report_data *data, const char *path, json_t *docu
     return code;
 }
 
-static int add_shuffles(struct report_data *data, const char *path, json_t *rows)
-{
-    if (!load_text(json_array_get(rows, 0), "shuffle"))
-        return fail(EINVAL, "%s: neither a result nor the output of iobench shuffle --json", path);
-    json_array_extend(data->shuffles, rows);
-    return 0;
-}
-
-static int add_other(struct report_data *data, const char *path, json_t *document)
-{
-    json_t *other = json_object();
-    int code = load_check_seal(path, document);
-
-    if (code == 0 && json_array_size(data->others) == REPORT_RESULTS)
-        code = fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
-    json_put_text(other, "name", file_name(path));
-    json_object_set(other, "document", document);
-    if (code == 0)
-        json_array_append(data->others, other);
-    json_decref(other);
-    return code;
-}
-
 /* Add a file: a result, a document of another kind, or the rows of iobench shuffle
  * --json. Returns 0 or a negative errno with a reason. */
 static int data_load(struct report_data *data, const char *path)
@@ -772,9 +737,24 @@ static int data_load(struct report_data *data, const char *path)
         data->shuffles = json_array();
         data->others = json_array();
     }
-    int code = json_is_array(document)    ? add_shuffles(data, path, document)
-               : documents_kind(document) ? add_other(data, path, document)
-                                          : add_document(data, path, document);
+    int code = 0;
+    if (json_is_array(document)) {
+        if (!load_text(json_array_get(document, 0), "shuffle"))
+            code =
+                fail(EINVAL, "%s: neither a result nor the output of iobench shuffle --json", path);
+        else
+            json_array_extend(data->shuffles, document);
+    } else if (documents_kind(document)) {
+        code = load_check_seal(path, document);
+        if (code == 0 && json_array_size(data->others) == REPORT_RESULTS)
+            code = fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
+        if (code == 0)
+            json_array_append_new(
+                data->others,
+                json_pack("{s:o, s:O}", "name", json_text(file_name(path)), "document", document));
+    } else {
+        code = add_document(data, path, document);
+    }
     json_decref(document);
     return code;
 }
@@ -795,76 +775,39 @@ static json_t *pick(const json_t *object, const char *keys)
     return picked;
 }
 
-static json_t *run_of(const json_t *run, size_t *epochs_left)
-{
-    const json_t *epochs = json_object_get(run, "epochs");
-    json_t *object = pick(run, "run cold first_epoch_device_percent"), *array = json_array();
-
-    for (size_t i = 0; i < json_array_size(epochs) && *epochs_left; i++, --*epochs_left)
-        json_array_append_new(
-            array,
-            pick(json_array_get(epochs, i),
-                 "epoch samples_per_s record_bytes_per_s wall_s first_batch_s au_percent limit"));
-    json_object_set_new(object, "epochs", array);
-    return object;
-}
-
-/* Return the figures that the page shows; pictures_latency() draws the quantiles. */
-static json_t *summary_of(const json_t *job)
-{
-    static const char keys[] =
-        "samples_per_s samples_per_s_low95 samples_per_s_high95 record_bytes_per_s "
-        "first_epoch_samples_per_s first_epoch_samples_per_s_low95 "
-        "first_epoch_samples_per_s_high95 first_epoch_record_bytes_per_s "
-        "later_epochs_samples_per_s later_epochs_samples_per_s_low95 "
-        "later_epochs_samples_per_s_high95 later_epochs_record_bytes_per_s interval_coverage "
-        "limit limit_sentence shares";
-    const json_t *whole = json_object_get(job, "summary");
-    json_t *summary = pick(whole, keys),
-           *latency = json_deep_copy(json_object_get(whole, "read_latency"));
-
-    json_object_del(latency, "quantiles");
-    json_object_del(json_object_get(latency, "first_epoch"), "quantiles");
-    json_object_del(json_object_get(latency, "later_epochs"), "quantiles");
-    json_object_set_new(summary, "read_latency", latency);
-    return summary;
-}
-
 /* Return what the page shows of a job: no series, and only the first of many runs. */
 static json_t *job_of(const json_t *job, size_t *epochs_left)
 {
     static const char keys[] =
         "headline entries label valid invalid_reason started command settings dataset engine "
         "place advice";
-    const json_t *runs = json_object_get(job, "runs");
-    json_t *object = pick(job, keys), *array = json_array();
+    static const char figures[] =
+        "samples_per_s samples_per_s_low95 samples_per_s_high95 record_bytes_per_s "
+        "first_epoch_samples_per_s first_epoch_samples_per_s_low95 "
+        "first_epoch_samples_per_s_high95 first_epoch_record_bytes_per_s "
+        "later_epochs_samples_per_s later_epochs_samples_per_s_low95 "
+        "later_epochs_samples_per_s_high95 later_epochs_record_bytes_per_s interval_coverage "
+        "limit limit_sentence shares";
+    const json_t *runs = json_object_get(job, "runs"), *whole = json_object_get(job, "summary");
+    json_t *object = pick(job, keys), *array = json_array(), *summary = pick(whole, figures),
+           *latency = json_deep_copy(json_object_get(whole, "read_latency"));
 
-    json_object_set_new(object, "summary", summary_of(job));
-
-    for (size_t i = 0; i < json_array_size(runs) && i < RUNS_SHOWN; i++)
-        json_array_append_new(array, run_of(json_array_get(runs, i), epochs_left));
-    json_object_set_new(object, "runs", array);
-    return object;
-}
-
-static json_t *comparison_of(const struct report_data *data, size_t b,
-                             const struct comparison *comparison)
-{
-    struct text_stream stream;
-    char *basis = NULL;
-    size_t bytes;
-    json_t *object = json_object();
-
-    if (text_stream_open(&stream) == 0) {
-        compare_basis(stream.stream, comparison, alpha);
-        text_stream_take(&stream, &basis, &bytes);
+    /* pictures_latency() draws the quantiles */
+    json_object_del(latency, "quantiles");
+    json_object_del(json_object_get(latency, "first_epoch"), "quantiles");
+    json_object_del(json_object_get(latency, "later_epochs"), "quantiles");
+    json_object_set_new(summary, "read_latency", latency);
+    json_object_set_new(object, "summary", summary);
+    for (size_t i = 0; i < json_array_size(runs) && i < RUNS_SHOWN; i++) {
+        const json_t *run = json_array_get(runs, i), *epochs = json_object_get(run, "epochs");
+        json_t *one = json_append_new(array, pick(run, "run cold first_epoch_device_percent"));
+        json_t *list = json_put_new(one, "epochs", json_array());
+        for (size_t k = 0; k < json_array_size(epochs) && *epochs_left; k++, --*epochs_left)
+            json_array_append_new(list, pick(json_array_get(epochs, k),
+                                             "epoch samples_per_s record_bytes_per_s wall_s "
+                                             "first_batch_s au_percent limit"));
     }
-    json_put_text(object, "a", data->results[0].name);
-    json_put_text(object, "b", data->results[b].name);
-    json_put_text(object, "basis", basis);
-    json_object_set_new(object, "comparison",
-                        compare_json(data->results[b].name, comparison, alpha));
-    free(basis);
+    json_object_set_new(object, "runs", array);
     return object;
 }
 
@@ -885,8 +828,22 @@ static json_t *comparisons_of(const struct report_data *data)
     }
     if (count)
         compare_correct(comparisons, count);
-    for (size_t i = 0; i < count; i++)
-        json_array_append_new(array, comparison_of(data, i + 1, &comparisons[i]));
+    for (size_t i = 0; i < count; i++) {
+        const char *b = data->results[i + 1].name;
+        struct text_stream stream;
+        char *basis = NULL;
+        size_t bytes;
+        if (text_stream_open(&stream) == 0) {
+            compare_basis(stream.stream, &comparisons[i], alpha);
+            text_stream_take(&stream, &basis, &bytes);
+        }
+        json_t *object = json_append_new(array, json_object());
+        json_put_text(object, "a", data->results[0].name);
+        json_put_text(object, "b", b);
+        json_put_text(object, "basis", basis);
+        json_object_set_new(object, "comparison", compare_json(b, &comparisons[i], alpha));
+        free(basis);
+    }
     return array;
 }
 
@@ -985,38 +942,7 @@ static int chart_job(struct report_page *page, const char *name, const struct ti
     return code;
 }
 
-/* Chart the storage throughput of all runs in one panel. */
-static int chart_runs(struct report_page *page, const struct chart_source *sources, uint32_t count,
-                      uint32_t bins)
-{
-    struct chart chart;
-    int code = chart_make(&chart, CHART_OF_RUNS, sources, count, bins);
-
-    if (code == 0 && strncmp(chart.panels[0].title, "Storage", 7) == 0) {
-        chart.panel_count = 1;
-        code = add_chart(page, "All runs", &chart);
-    }
-    chart_release(&chart);
-    return code;
-}
-
 /* ---- shuffles ---- */
-
-static void fill_panel(const json_t *row, struct plot_panel *panel)
-{
-    const char *name = load_text(row, "shuffle");
-    const double speed = load_number(row, "bytes_per_s");
-    const double random =
-        load_number(row, "labels_per_batch") / load_number(row, "labels_per_batch_at_random");
-
-    if (!name || !(random >= 0))
-        return;
-    snprintf(panel->title, sizeof panel->title, "%s", name);
-    panel->randomness = fmin(random, 1);
-    panel->bytes_per_s = isfinite(speed) && speed > 0 ? speed : 0;
-    panel->on_front = load_true(row, "on_front");
-    panel->verified = load_number(row, "cold_runs") >= load_number(row, "runs");
-}
 
 static int draw_shuffles(struct report_page *page)
 {
@@ -1029,7 +955,18 @@ static int draw_shuffles(struct report_page *page)
     size_t measured = 0;
 
     for (size_t i = 0; panels && i < count; i++) {
-        fill_panel(json_array_get(rows, i), &panels[i]);
+        const json_t *row = json_array_get(rows, i);
+        const char *name = load_text(row, "shuffle");
+        const double speed = load_number(row, "bytes_per_s");
+        const double random =
+            load_number(row, "labels_per_batch") / load_number(row, "labels_per_batch_at_random");
+        if (name && random >= 0) {
+            snprintf(panels[i].title, sizeof panels[i].title, "%s", name);
+            panels[i].randomness = fmin(random, 1);
+            panels[i].bytes_per_s = isfinite(speed) && speed > 0 ? speed : 0;
+            panels[i].on_front = load_true(row, "on_front");
+            panels[i].verified = load_number(row, "cold_runs") >= load_number(row, "runs");
+        }
         measured += panels[i].bytes_per_s > 0;
         const size_t used = strlen(words);
         snprintf(words + used, sizeof words - used, "%s %s %.0f MiB/s at %.0f%% of a random draw",
@@ -1051,19 +988,6 @@ static int draw_shuffles(struct report_page *page)
 
 /* ---- other documents ---- */
 
-/* Leave out a series that cannot be charted. */
-static int chart_other(struct report_page *page, const char *name, const json_t *series)
-{
-    struct timeline *timeline = json_is_object(series) ? report_timeline_load(name, series) : NULL;
-    int code = timeline ? chart_job(page, name, timeline, BINS_LEAST) : 0;
-
-    timeline_destroy(timeline);
-    if (code && code != -ENODATA)
-        return code;
-    fail_clear();
-    return 0;
-}
-
 static int draw_others(struct report_page *page)
 {
     size_t index;
@@ -1082,10 +1006,18 @@ static int draw_others(struct report_page *page)
         if (kind->draw(&svg, document))
             code = add_picture(page, HTML_OTHERS, title, "The table below has the same figures.",
                                &svg, -1);
-        if (code == 0)
-            code = chart_other(page, load_text(other, "name"), json_object_get(document, "series"));
-        if (code)
+        /* Leave out a series that cannot be charted. */
+        const json_t *series = json_object_get(document, "series");
+        const char *name = load_text(other, "name");
+        struct timeline *timeline =
+            code == 0 && json_is_object(series) ? report_timeline_load(name, series) : NULL;
+        if (timeline)
+            code = chart_job(page, name, timeline, BINS_LEAST);
+        timeline_destroy(timeline);
+        if (code && code != -ENODATA)
             return code;
+        code = 0;
+        fail_clear();
     }
     return 0;
 }
@@ -1123,8 +1055,15 @@ static int fill_page(struct report_page *page)
         }
         const uint32_t room = VALUES_MOST / (curves + 1);
         const uint32_t bins = room > BINS_MOST ? BINS_MOST : room < BINS_LEAST ? BINS_LEAST : room;
-        if (count > 1)
-            code = chart_runs(page, sources, count, bins);
+        if (count > 1) { /* the storage throughput of all runs in one panel */
+            struct chart chart;
+            code = chart_make(&chart, CHART_OF_RUNS, sources, count, bins);
+            if (code == 0 && strncmp(chart.panels[0].title, "Storage", 7) == 0) {
+                chart.panel_count = 1;
+                code = add_chart(page, "All runs", &chart);
+            }
+            chart_release(&chart);
+        }
         for (uint32_t i = 0; i < count && (code == 0 || code == -ENODATA); i++)
             code = chart_job(page, sources[i].name, timelines[i], bins);
         for (uint32_t i = 0; i < count; i++)
@@ -1176,20 +1115,6 @@ static int fill_page(struct report_page *page)
     return code;
 }
 
-static int write_page(const struct report_page *page, const char *title, const char *path)
-{
-    struct text_stream stream;
-
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    int code = html_write(stream.stream, title, page->word_text,
-                          (const char *const *)page->sections, page->island);
-    if (code == 0)
-        return outputs_write(path, &stream);
-    text_stream_close(&stream);
-    return code;
-}
-
 static int run_report(const struct invocation *invocation)
 {
     const struct report_settings *settings = invocation->settings;
@@ -1212,8 +1137,17 @@ static int run_report(const struct invocation *invocation)
             code = data_load(&page->data, invocation->operands[i]);
         if (code == 0)
             code = fill_page(page);
+        struct text_stream stream;
         if (code == 0)
-            code = write_page(page, settings->title, path);
+            code = text_stream_open(&stream);
+        if (code == 0) {
+            code = html_write(stream.stream, settings->title, page->word_text,
+                              (const char *const *)page->sections, page->island);
+            if (code == 0)
+                code = outputs_write(path, &stream);
+            else
+                text_stream_close(&stream);
+        }
         status = code ? command_failed(invocation) : COMMAND_OK;
         json_decref(page->data.documents);
         json_decref(page->data.shuffles);

@@ -15,7 +15,6 @@
 #include "decode/decoder.h"
 #include "decode/view.h"
 #include "formats/format.h"
-#include "cmd/pack/cursor.h"
 #include "pipeline/engine/decoders.h"
 #include "shuffle/plan.h"
 
@@ -210,23 +209,6 @@ struct show {
 
 /* ---- which records ---- */
 
-/* Follow the plan from the first draw of the batch. */
-static int follow(struct show *show, struct plan *plan, uint64_t *slots)
-{
-    struct plan_op op;
-
-    while (show->count < show->settings->batch_size) {
-        const int taken = plan_next(plan, &op, 1);
-        if (taken <= 0)
-            return taken;
-        if (op.kind == PLAN_FETCH)
-            slots[op.slot] = op.record;
-        else
-            show->records[show->count++] = slots[op.slot];
-    }
-    return 0;
-}
-
 static int take_batch(struct show *show, struct plan *plan)
 {
     const struct show_settings *settings = show->settings;
@@ -243,9 +225,15 @@ static int take_batch(struct show *show, struct plan *plan)
     if (code)
         return code;
     uint64_t *slots = memory_array(plan->traits.slots, sizeof *slots);
-    code = slots ? follow(show, plan, slots) : -ENOMEM;
+    struct plan_op op;
+    code = slots ? 1 : -ENOMEM;
+    while (code > 0 && show->count < settings->batch_size && (code = plan_next(plan, &op, 1)) > 0)
+        if (op.kind == PLAN_FETCH)
+            slots[op.slot] = op.record;
+        else
+            show->records[show->count++] = slots[op.slot];
     free(slots);
-    return code;
+    return code < 0 ? code : 0;
 }
 
 static int choose_records(struct show *show)
@@ -285,18 +273,6 @@ static int choose_records(struct show *show)
 }
 
 /* ---- how they are decoded ---- */
-
-static int choose_decoder(struct show *show)
-{
-    const char *text = show->settings->decode;
-    int code = plugin_choose("decoder", decoder_registry, text, &show->choice);
-
-    if (code)
-        return code;
-    if (!decoder_of(show->choice.plugin)->gives_pixels)
-        return fail(EINVAL, "--decode %s: makes no pixels", text);
-    return 0;
-}
 
 static int open_decoders(struct show *show)
 {
@@ -387,8 +363,6 @@ static void show_record(struct show *show, uint32_t i)
     sheet_show(&show->sheet, i, whole, shown->code < 0 ? NULL : show->row, &shown->view);
 }
 
-/* ---- output ---- */
-
 /* ---- the command ---- */
 
 static int show_all(struct show *show, const char *path)
@@ -467,11 +441,15 @@ static int show_command(const struct invocation *invocation)
     struct show show = {.settings = invocation->settings};
     uint32_t damaged = 0;
 
-    if (choose_decoder(&show)) {
+    const char *decode = show.settings->decode;
+    int code = plugin_choose("decoder", decoder_registry, decode, &show.choice);
+    if (code == 0 && !decoder_of(show.choice.plugin)->gives_pixels)
+        code = fail(EINVAL, "--decode %s: makes no pixels", decode);
+    if (code) {
         plugin_release(&show.choice);
         return command_misused(invocation);
     }
-    int code = outputs_check_path(show.settings->output, "\x89PNG\r\n\x1a\n");
+    code = outputs_check_path(show.settings->output, "\x89PNG\r\n\x1a\n");
     if (code == 0)
         code = show_all(&show, invocation->operands[0]);
     for (uint32_t i = 0; code == 0 && i < show.count; i++)
