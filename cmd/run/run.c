@@ -514,15 +514,6 @@ struct beside {
     uint64_t order_seed;
 };
 
-static int carry_out_stage(struct beside *beside, unsigned stage, bool is_last)
-{
-    int code = members_ready(&beside->members, stage);
-
-    if (code == 0)
-        code = members_go(&beside->members, stage);
-    return code ? code : members_await(&beside->members, stage, is_last);
-}
-
 static int carry_out_rounds(struct beside *beside, uint64_t rounds)
 {
     static const unsigned stages[] = {1 << 0, 1 << 1, 1 << 2 | 1 << 3};
@@ -532,8 +523,14 @@ static int carry_out_rounds(struct beside *beside, uint64_t rounds)
 
     for (uint64_t round = 0; round < rounds && code == 0; round++) {
         random_order(beside->order_seed, round, order, STAGES);
-        for (uint32_t i = 0; i < STAGES && code == 0; i++)
-            code = carry_out_stage(beside, stages[order[i]], round + 1 == rounds);
+        for (uint32_t i = 0; i < STAGES && code == 0; i++) {
+            const unsigned stage = stages[order[i]];
+            code = members_ready(&beside->members, stage);
+            if (code == 0)
+                code = members_go(&beside->members, stage);
+            if (code == 0)
+                code = members_await(&beside->members, stage, round + 1 == rounds);
+        }
     }
     return code;
 }
@@ -669,17 +666,6 @@ static size_t rivals_count(const char *against)
     return count;
 }
 
-/* Return the line; the caller frees it. */
-static char *line_of(const char *against, size_t line)
-{
-    for (; line; line--)
-        against = strchr(against, '\n') + 1;
-    char *copy = strndup(against, strcspn(against, "\n"));
-    if (!copy)
-        fail(ENOMEM, "out of memory");
-    return copy;
-}
-
 static int parse_rival(char *text, struct job *job)
 {
     struct arguments arguments = {0};
@@ -705,7 +691,10 @@ static int parse_rival(char *text, struct job *job)
  * Returns 0, or a negative errno with a reason. */
 static int rivals_apply(const char *option, const char *against, size_t line, struct job *job)
 {
-    char *options = line_of(against, line), *copy = options ? strdup(options) : NULL;
+    for (; line; line--)
+        against = strchr(against, '\n') + 1;
+    char *options = strndup(against, strcspn(against, "\n"));
+    char *copy = options ? strdup(options) : NULL;
 
     free(job->output.label);
     free(job->against);
@@ -959,38 +948,6 @@ static bool takes_stdout(const struct job *job)
     return job_stdout_count(job) > 0;
 }
 
-/* Launchers insert a terminal whatever their own output is. */
-static bool wants_color(const struct result *result)
-{
-    const char *no_color = getenv("NO_COLOR");
-
-    return result->ranks == 1 && isatty(STDOUT_FILENO) && !(no_color && *no_color);
-}
-
-/* What --require-samples-per-s and --require-rate ask. */
-static int check_required(const struct job *job, const struct summary *summary)
-{
-    int code = command_reach("require-samples-per-s", summary->samples_per_s.median,
-                             job->require_samples_per_s, "samples/s");
-
-    return code ? code
-                : command_reach("require-rate", summary->bytes_per_s.median,
-                                (double)job->require_rate_bytes, "bytes/s");
-}
-
-static int write_profile(const struct result *result, const struct summary *summary)
-{
-    const char *path = result->job->output.profile;
-    struct text_stream stream;
-
-    if (!path)
-        return 0;
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    report_profile(stream.stream, result, summary, NULL);
-    return outputs_write(path, &stream);
-}
-
 /* Print a job's result. A job that failed before its first run has no table, but its files say that
  * it is invalid. all: array for its JSON, rates: for its rates, or NULL. Returns enum command_exit.
  */
@@ -998,6 +955,8 @@ static int show(const struct invocation *invocation, struct result *result, stru
                 json_t *all, struct job_rates *rates)
 {
     struct summary *summary = memory_zeroed(sizeof *summary);
+    const char *no_color = getenv("NO_COLOR");
+    struct text_stream stream;
     int status = result->valid ? COMMAND_OK : COMMAND_FAILED;
 
     if (!summary)
@@ -1008,7 +967,9 @@ static int show(const struct invocation *invocation, struct result *result, stru
         if (result->job->dry_run && result->valid)
             report_plan(stdout, result);
         else if (!takes_stdout(result->job))
-            report_text(stdout, result, summary, wants_color(result));
+            report_text(stdout, result, summary,
+                        /* launchers insert a terminal whatever their own output is */
+                        result->ranks == 1 && isatty(STDOUT_FILENO) && !(no_color && *no_color));
         fflush(stdout);
     }
     if (code == 0 && !result->job->dry_run)
@@ -1017,10 +978,20 @@ static int show(const struct invocation *invocation, struct result *result, stru
         code = fail(ENOMEM, "out of memory");
     if (summary->all.skipped || *result->degraded_reason)
         status = COMMAND_FAILED;
-    if (code == 0 && result->valid && !result->job->dry_run && summary->all.samples)
-        code = write_profile(result, summary);
+    const char *profile = result->job->output.profile;
+    if (code == 0 && result->valid && !result->job->dry_run && summary->all.samples && profile) {
+        code = text_stream_open(&stream);
+        if (code == 0) {
+            report_profile(stream.stream, result, summary, NULL);
+            code = outputs_write(profile, &stream);
+        }
+    }
     if (code == 0 && result->valid && !result->job->dry_run)
-        code = check_required(result->job, summary);
+        code = command_reach("require-samples-per-s", summary->samples_per_s.median,
+                             result->job->require_samples_per_s, "samples/s");
+    if (code == 0 && result->valid && !result->job->dry_run)
+        code = command_reach("require-rate", summary->bytes_per_s.median,
+                             (double)result->job->require_rate_bytes, "bytes/s");
     if (rates && result->valid && summary->runs)
         *rates = (struct job_rates){summary->samples_per_s.median, summary->bytes_per_s.median,
                                     summary->cache, NULL};
