@@ -169,30 +169,7 @@ static void print_comparison(const struct infer_result *result, const struct inf
     printf("\n");
 }
 
-/* Caches are used as they are found: tell where the bytes came from. */
-static void print_source(const struct infer_result *result)
-{
-    double most = 0;
-
-    if (result_epoch_device_percent(&result->rows[0].io) < 0) {
-        printf("from storage: unknown: %s\n", escape_shown(result->rows[0].io.device.reason));
-        return;
-    }
-    printf("from storage: %.0f%% of the bytes of the first pass",
-           result_epoch_device_percent(&result->rows[0].io));
-    for (uint32_t i = 1; i < result->row_count; i++)
-        most = fmax(most, result_epoch_device_percent(&result->rows[i].io));
-    if (result->row_count > 1)
-        printf(", at most %.0f%% of a later one", most);
-    printf("\n");
-}
-
 /* ---- JSON ---- */
-
-static json_t *json_share(bool known, double share)
-{
-    return known ? json_number(share) : json_null();
-}
 
 static json_t *json_row(const struct infer_result *result, const struct infer_row *row)
 {
@@ -225,8 +202,9 @@ static json_t *json_row(const struct infer_result *result, const struct infer_ro
         json_number((double)row->io.wall_ns * 1e-9), "wait_s",
         json_number((double)row->io.wait_ns * 1e-9), "compute_s",
         json_number((double)row->io.compute_ns * 1e-9), "labelled", (json_int_t)row->counted,
-        "loss", json_share(known, row->loss), "top1", json_share(known, row->top1), "top5",
-        json_share(known, row->top5), "accuracy_reason", accuracy_reason(result, row));
+        "loss", json_number(known ? row->loss : NAN), "top1", json_number(known ? row->top1 : NAN),
+        "top5", json_number(known ? row->top5 : NAN), "accuracy_reason",
+        accuracy_reason(result, row));
 }
 
 static json_t *json_of(const struct infer_job *job, const struct infer_result *result,
@@ -346,8 +324,20 @@ static int infer_command(const struct invocation *invocation)
     const bool good = result.result.valid && !*result.result.degraded_reason;
     line_clear(&show.line);
     if (code == 0 && show.table) {
-        if (result.row_count)
-            print_source(&result);
+        /* Caches are used as they are found: tell where the bytes came from. */
+        const struct infer_row *rows = result.rows;
+        const double first = result.row_count ? result_epoch_device_percent(&rows[0].io) : 0;
+        double most = 0;
+        for (uint32_t i = 1; i < result.row_count; i++)
+            most = fmax(most, result_epoch_device_percent(&rows[i].io));
+        if (first < 0)
+            printf("from storage: unknown: %s\n", escape_shown(rows[0].io.device.reason));
+        else if (result.row_count)
+            printf("from storage: %.0f%% of the bytes of the first pass", first);
+        if (first >= 0 && result.row_count > 1)
+            printf(", at most %.0f%% of a later one", most);
+        if (first >= 0 && result.row_count)
+            printf("\n");
         if (result.result.data_was_made)
             printf("data: synthetic images\n");
         for (uint32_t i = 0; i < result.row_count; i++)

@@ -67,13 +67,6 @@ static bool is_synthetic(const struct ramp *ramp)
 
 /* ---- text ---- */
 
-static const char *verdict_of(const struct ramp *ramp, const struct ramp_point *point)
-{
-    if (point->holds)
-        return "fed";
-    return point->stall_percent < ramp->settings->limit_percent ? "behind" : "late";
-}
-
 int ramp_print(const struct ramp *ramp)
 {
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
@@ -124,7 +117,10 @@ int ramp_print(const struct ramp *ramp)
                words_rate(point->bytes_per_s / 1e6, rates[2]),
                words_duration(point->late_p50_ns, times[0]),
                words_duration(point->late_p99_ns, times[1]), point->stall_percent,
-               verdict_of(ramp, point), point->preview ? "?" : "");
+               point->holds                                           ? "fed"
+               : point->stall_percent < ramp->settings->limit_percent ? "behind"
+                                                                      : "late",
+               point->preview ? "?" : "");
     }
     uint64_t batches = UINT64_MAX;
     for (size_t i = 0; i < ramp->count; i++)
@@ -171,31 +167,23 @@ static json_t *point_json(const struct ramp_point *point)
     return object;
 }
 
-static json_t *settings_json(const struct ramp_settings *settings)
-{
-    const struct job *job = &settings->job;
-    json_t *object = json_object();
-    char text[512];
-
-    for (const struct option_spec *row = job_options; row->name; row++)
-        json_object_set_new(object, row->alias ? row->alias : row->name,
-                            json_text(option_text(row, job, text, sizeof text)));
-    return object;
-}
-
 static json_t *ramp_json(const struct ramp *ramp)
 {
     const struct ramp_settings *settings = ramp->settings;
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
-    json_t *points = json_array();
-    json_t *object = json_pack(
-        "{s:o, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:O, s:s, s:s}", "label",
-        json_text(settings->job.output.label), "data", json_text(ramp->data), "format",
-        ramp->format, "trainer", json_text(settings->job.trainer), "settings",
-        settings_json(settings), "ranks", (json_int_t)ramp->ranks->place.ranks, "cold",
-        worst_cache(ramp) == RESULT_CACHE_COLD, "degraded_reason",
-        ramp->degraded[0] ? json_text(ramp->degraded) : json_null(), "dataset", ramp->dataset,
-        "storage", ramp->storage, "cache_before", summary_cache_name(worst_cache(ramp)));
+    json_t *points = json_array(), *options = json_object();
+    char text[512];
+    for (const struct option_spec *row = job_options; row->name; row++)
+        json_put_text(options, row->alias ? row->alias : row->name,
+                      option_text(row, &settings->job, text, sizeof text));
+    json_t *object = json_pack("{s:o, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:O, s:s, s:s}", "label",
+                               json_text(settings->job.output.label), "data", json_text(ramp->data),
+                               "format", ramp->format, "trainer", json_text(settings->job.trainer),
+                               "settings", options, "ranks", (json_int_t)ramp->ranks->place.ranks,
+                               "cold", worst_cache(ramp) == RESULT_CACHE_COLD, "degraded_reason",
+                               ramp->degraded[0] ? json_text(ramp->degraded) : json_null(),
+                               "dataset", ramp->dataset, "storage", ramp->storage, "cache_before",
+                               summary_cache_name(worst_cache(ramp)));
     const struct {
         const char *key;
         double value;
@@ -215,17 +203,6 @@ static json_t *ramp_json(const struct ramp *ramp)
         json_array_append_new(points, point_json(&ramp->points[i]));
     json_object_set_new(object, "points", points);
     return object;
-}
-
-static int write_json(const struct ramp *ramp, const char *path)
-{
-    json_t *jobs = json_array();
-    json_t *members = json_pack("{s:o}", "ramp", ramp_json(ramp));
-    json_t *document = members && json_check() == 0 ? report_json_document(jobs, members) : NULL;
-
-    json_decref(jobs);
-    json_decref(members);
-    return json_file_write(path, document);
 }
 
 /* ---- chart ---- */
@@ -274,8 +251,17 @@ static int draw(const struct ramp *ramp, const char *path)
 int ramp_write_files(const struct ramp *ramp)
 {
     const char *json = ramp->settings->job.output.json;
-    int code = json ? write_json(ramp, json) : 0;
+    int code = 0;
 
+    if (json) {
+        json_t *jobs = json_array();
+        json_t *members = json_pack("{s:o}", "ramp", ramp_json(ramp));
+        json_t *document =
+            members && json_check() == 0 ? report_json_document(jobs, members) : NULL;
+        json_decref(jobs);
+        json_decref(members);
+        code = json_file_write(json, document);
+    }
     if (code == 0 && ramp->settings->plot)
         code = draw(ramp, ramp->settings->plot);
     return code;

@@ -146,29 +146,6 @@ static char letter_of(const struct survey *survey, const struct shuffle_row *row
     return row->speed.on_front ? (char)toupper(plain) : plain;
 }
 
-static void print_speed(const struct survey *survey, const struct shuffle_row *row)
-{
-    const struct shuffle_speed *speed = &row->speed;
-    char title[160], name[164], samples[WORDS_BYTES], random[24];
-
-    if (row->refused[0])
-        return;
-    snprintf(name, sizeof name, "%c %s", letter_of(survey, row),
-             shuffle_title(survey, row, title, sizeof title));
-    if (speed->refused[0]) {
-        words_printf(stdout, name, TITLE_WIDTH, "not read: %s", speed->refused);
-        return;
-    }
-    words_name(stdout, name, TITLE_WIDTH);
-    printf("%7s%10.1f%10.1f%10.1f%11s", number(random, shuffle_randomness(row), "%.3f"),
-           speed->bytes.median / (1 << 20), speed->bytes.minimum / (1 << 20),
-           speed->bytes.maximum / (1 << 20), words_rate(speed->samples.median, samples));
-    printf("  %u of %u\n", speed->cold_runs, speed->runs);
-    if (speed->cold_runs == speed->runs)
-        return;
-    words_printf(stdout, "", TITLE_WIDTH, "unverified: %s", escape_shown(speed->warm_reason));
-}
-
 void shuffle_print_speeds(const struct survey *survey)
 {
     double most = 0;
@@ -178,8 +155,24 @@ void shuffle_print_speeds(const struct survey *survey)
            survey->settings->runs == 1 ? "" : "s, alternating", TITLE_WIDTH, "", "random", "MiB/s",
            "min", "max", "samples/s", "cold");
     for (size_t i = 0; i < survey->row_count; i++) {
-        print_speed(survey, &survey->rows[i]);
-        most = fmax(most, survey->rows[i].speed.bytes.median);
+        const struct shuffle_row *row = &survey->rows[i];
+        const struct shuffle_speed *speed = &row->speed;
+        char title[160], name[164], samples[WORDS_BYTES], random[24];
+        most = fmax(most, speed->bytes.median);
+        snprintf(name, sizeof name, "%c %s", letter_of(survey, row),
+                 shuffle_title(survey, row, title, sizeof title));
+        if (speed->refused[0] && !row->refused[0])
+            words_printf(stdout, name, TITLE_WIDTH, "not read: %s", speed->refused);
+        if (row->refused[0] || speed->refused[0])
+            continue;
+        words_name(stdout, name, TITLE_WIDTH);
+        printf("%7s%10.1f%10.1f%10.1f%11s", number(random, shuffle_randomness(row), "%.3f"),
+               speed->bytes.median / (1 << 20), speed->bytes.minimum / (1 << 20),
+               speed->bytes.maximum / (1 << 20), words_rate(speed->samples.median, samples));
+        printf("  %u of %u\n", speed->cold_runs, speed->runs);
+        if (speed->cold_runs != speed->runs)
+            words_printf(stdout, "", TITLE_WIDTH, "unverified: %s",
+                         escape_shown(speed->warm_reason));
     }
     if (most <= 0)
         return;
@@ -437,16 +430,6 @@ static bool is_cold(const struct shuffle_speed *speed)
     return speed->runs > 0 && speed->cold_runs == speed->runs;
 }
 
-/* Return whether `a` dominates: at least as random and as fast as `b`, and better in one of the
- * two. */
-static bool beats(const struct shuffle_row *a, const struct shuffle_row *b)
-{
-    const double more = shuffle_randomness(a) - shuffle_randomness(b);
-    const double faster = a->speed.bytes.median - b->speed.bytes.median;
-
-    return more > -SAME_RANDOMNESS && faster >= 0 && (more > SAME_RANDOMNESS || faster > 0);
-}
-
 /* Read --data in each order: settings->runs rounds of one cold run each, so that disturbances hit
  * all orders alike; then mark the Pareto front. Orders that do not fit into memory are noted and
  * skipped. Returns 0, or -errno for any other failure. */
@@ -481,10 +464,15 @@ static int shuffle_measure(struct survey *survey)
         struct shuffle_speed *speed = &survey->rows[i].speed;
         speed->on_front = speed->runs > 0 && !isnan(shuffle_randomness(&survey->rows[i])) &&
                           (!any_cold || is_cold(speed));
-        for (size_t k = 0; k < count && speed->on_front; k++)
-            if (survey->rows[k].speed.runs && (!any_cold || is_cold(&survey->rows[k].speed)) &&
-                beats(&survey->rows[k], &survey->rows[i]))
+        for (size_t k = 0; k < count && speed->on_front; k++) {
+            /* Another order dominates: at least as random and as fast, and better in one. */
+            const struct shuffle_row *other = &survey->rows[k];
+            const double more = shuffle_randomness(other) - shuffle_randomness(&survey->rows[i]);
+            const double faster = other->speed.bytes.median - speed->bytes.median;
+            if (other->speed.runs && (!any_cold || is_cold(&other->speed)) &&
+                more > -SAME_RANDOMNESS && faster >= 0 && (more > SAME_RANDOMNESS || faster > 0))
                 speed->on_front = false;
+        }
     }
     return code;
 }

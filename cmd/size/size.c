@@ -170,18 +170,6 @@ int size_recording_load(const char *path, struct size_recording *recording)
     return 0;
 }
 
-/* Set the rate of a GPU so that it reads what one of the recorded job's GPUs read. */
-static void size_recording_apply(const struct size_recording *recording, double gpus,
-                                 struct sizing_inputs *inputs)
-{
-    struct quantity *rate = &inputs->of[SIZING_GPU_RATE];
-
-    *rate = recording->bytes_per_s;
-    rate->value /= gpus * inputs->of[SIZING_SAMPLE_BYTES].value;
-    if (recording->read_bytes > 0)
-        inputs->of[SIZING_READ_BYTES] = (struct quantity){.value = recording->read_bytes};
-}
-
 /* ---- page ---- */
 
 /* ---- words ---- */
@@ -464,18 +452,6 @@ static json_t *case_json(const struct size_case *cluster)
     return object;
 }
 
-static json_t *size_page_json(const struct size_table *table)
-{
-    json_t *document = json_object(), *cases = json_array();
-
-    for (size_t i = 0; i < table->count; i++)
-        json_array_append_new(cases, case_json(&table->cases[i]));
-    json_object_set_new(document, "schema", json_text("iobench-size"));
-    json_object_set_new(document, "schema_version", json_integer(1));
-    json_object_set_new(document, "cases", cases);
-    return document;
-}
-
 /* ---- files ---- */
 
 /* Returns 0 or a negative errno with a reason. */
@@ -733,8 +709,13 @@ static int describe(const struct size_settings *settings, const char *storage,
         struct size_recording recording;
         code = size_recording_load(settings->recording, &recording);
         *sample_bytes = settings->sample_bytes ? own_bytes : *sample_bytes;
-        if (code == 0)
-            size_recording_apply(&recording, (double)settings->recorded_gpus, inputs);
+        if (code == 0) { /* a GPU reads what one of the recorded job's GPUs read */
+            inputs->of[SIZING_GPU_RATE] = recording.bytes_per_s;
+            inputs->of[SIZING_GPU_RATE].value /=
+                (double)settings->recorded_gpus * sample_bytes->value;
+            if (recording.read_bytes > 0)
+                inputs->of[SIZING_READ_BYTES] = (struct quantity){.value = recording.read_bytes};
+        }
         cluster->recorded_bytes_per_s = recording.bytes_per_s.value;
         cluster->recorded_peak_bytes_per_s = recording.peak_bytes_per_s;
         cluster->recorded_s = recording.seconds;
@@ -849,9 +830,14 @@ static int size_cluster(const struct invocation *invocation)
         code = size_page_chart(&table, settings->chart);
     else if (code == 0 && settings->acceptance)
         code = size_page_acceptance(&table.cases[0], settings->acceptance);
-    else if (code == 0 && settings->json)
-        code = json_file_write(settings->json, size_page_json(&table));
-    else if (code == 0 && table.count == 1)
+    else if (code == 0 && settings->json) {
+        json_t *cases = json_array();
+        for (size_t i = 0; i < table.count; i++)
+            json_array_append_new(cases, case_json(&table.cases[i]));
+        code =
+            json_file_write(settings->json, json_pack("{s:s, s:i, s:o}", "schema", "iobench-size",
+                                                      "schema_version", 1, "cases", cases));
+    } else if (code == 0 && table.count == 1)
         size_page_print(&table.cases[0]);
     else if (code == 0)
         size_page_table(&table);

@@ -149,21 +149,6 @@ static const char *study_lacks(const char *needs, const struct study_options *op
 
 /* ---- the build ---- */
 
-static int check_plugin(const struct family *family, const char *value, bool is_written)
-{
-    const size_t length = strcspn(value, ":,");
-    char name[64];
-
-    snprintf(name, sizeof name, "%.*s", (int)(length < 63 ? length : 63), value);
-    const struct plugin *plugin = plugin_find(family->registry, name);
-    if (strcmp(name, "auto") == 0)
-        return 0;
-    if (!plugin)
-        return fail(ENOTSUP, "this build has no %s '%s'", family->name, name);
-    int code = plugin_usable(plugin);
-    return code || !is_written ? code : format_check_writable(plugin);
-}
-
 /* Return why a plug-in that the settings name cannot be used here. The caller frees it. NULL: all
  * can. */
 static char *find_lack(const struct command *command, const void *settings)
@@ -177,7 +162,17 @@ static char *find_lack(const struct command *command, const void *settings)
         if (!row || row->type != OPTION_TEXT)
             continue;
         const char *value = *(char *const *)((const char *)settings + row->offset);
-        if (value && check_plugin(family, value, makes_set && family->registry == format_registry))
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", value ? (int)strcspn(value, ":,") : 0,
+                 value ? value : "");
+        if (!value || strcmp(name, "auto") == 0)
+            continue;
+        const struct plugin *plugin = plugin_find(family->registry, name);
+        int code = plugin ? plugin_usable(plugin)
+                          : fail(ENOTSUP, "this build has no %s '%s'", family->name, name);
+        if (code == 0 && makes_set && family->registry == format_registry)
+            code = format_check_writable(plugin);
+        if (code)
             lack = strdup(fail_reason());
     }
     fail_clear();
