@@ -184,16 +184,6 @@ static bool knows(const struct sheet *sheet, uint32_t source, enum chart_line li
     return false;
 }
 
-/* A machine that reads its own disk has a network too, with background traffic only. */
-static bool has_fabric(const struct sheet *sheet, uint32_t source)
-{
-    for (uint32_t i = 0; i < sheet->chart->bins; i++)
-        if (bins_of(sheet, source, RECEIVE)[i] > CHATTER ||
-            bins_of(sheet, source, SEND)[i] > CHATTER)
-            return true;
-    return false;
-}
-
 /* ---- panels ---- */
 
 /* name: of the source; "" for all. */
@@ -300,7 +290,12 @@ static void add_panels(const struct sheet *sheet)
     }
     for (uint32_t i = 0; i < sheet->count; i++) {
         const char *name = alone ? "" : sheet->sources[i].name;
-        if (has_fabric(sheet, i)) {
+        /* A machine that reads its own disk has a network too, with background traffic only. */
+        bool has_fabric = false;
+        for (uint32_t bin = 0; bin < sheet->chart->bins; bin++)
+            has_fabric |=
+                bins_of(sheet, i, RECEIVE)[bin] > CHATTER || bins_of(sheet, i, SEND)[bin] > CHATTER;
+        if (has_fabric) {
             struct chart *chart = sheet->chart;
             begin_panel(chart, "Fabric", name, "MB/s", false);
             double *received = add_curve(chart, "received", BLUE, 1.2);

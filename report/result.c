@@ -1374,9 +1374,20 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
     return object;
 }
 
-static json_t *decode_of(const struct decode_figures *decode)
+static const char no_work[] = "the trainer does not compute";
+
+static json_t *run_of(const struct result_run *run, bool digest)
 {
-    static const struct figure rows[] = {
+    static const char none[] = "no complete epoch";
+    static const struct figure numbers[] = {{"run", AT(COUNT, result_run, number)},
+                                            {"turn", AT(COUNT, result_run, turn)},
+                                            {"valid", AT(FLAG, result_run, valid)}};
+    static const struct figure counts[] = {
+        {"read_errors", AT(COUNT, result_run, read_errors)},
+        {"short_reads", AT(COUNT, result_run, short_reads)},
+        {"memory_peak_bytes", AT(COUNT, result_run, memory_peak_bytes)},
+    };
+    static const struct figure decoded[] = {
         {"images", AT(COUNT, decode_figures, images)},
         {"image_bytes", AT(COUNT, decode_figures, bytes)},
         {"grayscale_images", AT(COUNT, decode_figures, grayscale)},
@@ -1393,25 +1404,6 @@ static json_t *decode_of(const struct decode_figures *decode)
         {"entered_images", AT(COUNT, decode_figures, entered)},
         {"stale_hints", AT(COUNT, decode_figures, stale)},
         {"cpu_images", AT(COUNT, decode_figures, on_cpu)},
-    };
-    json_t *object = json_object();
-
-    PUT(object, rows, decode);
-    return object;
-}
-
-static const char no_work[] = "the trainer does not compute";
-
-static json_t *run_of(const struct result_run *run, bool digest)
-{
-    static const char none[] = "no complete epoch";
-    static const struct figure numbers[] = {{"run", AT(COUNT, result_run, number)},
-                                            {"turn", AT(COUNT, result_run, turn)},
-                                            {"valid", AT(FLAG, result_run, valid)}};
-    static const struct figure counts[] = {
-        {"read_errors", AT(COUNT, result_run, read_errors)},
-        {"short_reads", AT(COUNT, result_run, short_reads)},
-        {"memory_peak_bytes", AT(COUNT, result_run, memory_peak_bytes)},
     };
     const double server = result_run_server_percent(run), device = result_run_device_percent(run);
     const double au = result_run_au_percent(run);
@@ -1430,7 +1422,7 @@ static json_t *run_of(const struct result_run *run, bool digest)
     json_object_set_new(object, "read_latency",
                         latency_json(&run->read_latency_ns, run->epoch_latency_ns, false));
     PUT(object, counts, run);
-    json_object_set_new(object, "decoded", decode_of(&run->decode));
+    PUT(json_put_new(object, "decoded", json_object()), decoded, &run->decode);
     for (int i = 0; i < FINDING_KINDS; i++) {
         const struct findings_kind *kind = &run->findings.kinds[i];
         json_t *one = json_object();
@@ -1463,26 +1455,6 @@ static json_t *run_of(const struct result_run *run, bool digest)
 }
 
 /* ---- over all runs ---- */
-
-static json_t *shares_of(const struct summary_shares *shares)
-{
-    static const struct figure rows[] = {
-        {"loader_for_storage_percent", AT(REAL, summary_shares, loader_storage)},
-        {"loader_for_memory_percent", AT(REAL, summary_shares, loader_memory)},
-        {"decode_for_records_percent", AT(REAL, summary_shares, decode_input)},
-        {"decode_for_batch_percent", AT(REAL, summary_shares, decode_slot)},
-        {"decode_busy_percent", AT(REAL, summary_shares, decode_busy)},
-        {"decode_entry_points_percent", AT(REAL, summary_shares, decode_hints)},
-        {"trainer_for_batch_percent", AT(REAL, summary_shares, trainer_input)},
-        {"trainer_upload_percent", AT(REAL, summary_shares, trainer_upload)},
-        {"trainer_compute_percent", AT(REAL, summary_shares, trainer_compute)},
-        {"trainer_exchange_percent", AT(REAL, summary_shares, trainer_exchange)},
-    };
-    json_t *object = json_object();
-
-    PUT(object, rows, shares);
-    return object;
-}
 
 static json_t *summary_of(const struct result *result, const struct summary *summary)
 {
@@ -1525,6 +1497,18 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
         {"au_calibration_percent", AT(REAL, result, au_calibration_percent),
          .unknown = no_calibration},
     };
+    static const struct figure shares[] = {
+        {"loader_for_storage_percent", AT(REAL, summary_shares, loader_storage)},
+        {"loader_for_memory_percent", AT(REAL, summary_shares, loader_memory)},
+        {"decode_for_records_percent", AT(REAL, summary_shares, decode_input)},
+        {"decode_for_batch_percent", AT(REAL, summary_shares, decode_slot)},
+        {"decode_busy_percent", AT(REAL, summary_shares, decode_busy)},
+        {"decode_entry_points_percent", AT(REAL, summary_shares, decode_hints)},
+        {"trainer_for_batch_percent", AT(REAL, summary_shares, trainer_input)},
+        {"trainer_upload_percent", AT(REAL, summary_shares, trainer_upload)},
+        {"trainer_compute_percent", AT(REAL, summary_shares, trainer_compute)},
+        {"trainer_exchange_percent", AT(REAL, summary_shares, trainer_exchange)},
+    };
     const bool can_drift = summary->runs >= TREND_LEAST;
     json_t *object = json_object(), *feeds = json_array();
 
@@ -1542,7 +1526,7 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
                         latency_json(&summary->read_latency_ns, summary->epoch_latency_ns, true));
     put_text_if(object, "limit", summary->runs ? summary_limit_name(summary->limit) : NULL, no_run);
     put_text_if(object, "limit_sentence", summary->runs ? summary->limit_sentence : NULL, no_run);
-    json_object_set_new(object, "shares", shares_of(&summary->shares));
+    PUT(json_put_new(object, "shares", json_object()), shares, &summary->shares);
     if (summary->ranks.ranks > 1)
         json_object_set_new(object, "ranks_compared", report_ranks_json(&summary->ranks));
     else
