@@ -108,6 +108,7 @@ bool store_is_local(const char *path);
 int store_check(const char *path);
 
 int store_stat(const char *path, struct store_status *status);
+struct store_status store_status_of(const struct stat *found);
 bool store_exists(const char *path);
 bool store_is_folder(const char *path);
 /* Return whether both exist and are the same file or folder, by any name. */

@@ -32,7 +32,7 @@ static int local_fail(const char *what, const char *path)
     return fail(errno, "%s: %s: %s", path, what, fail_errno_text(errno));
 }
 
-static struct store_status status_of(const struct stat *found)
+struct store_status store_status_of(const struct stat *found)
 {
     return (struct store_status){
         .kind = store_kind_of(found->st_mode),
@@ -54,7 +54,7 @@ static int local_stat(const char *path, struct store_status *status)
 
     if (stat(path, &found))
         return fail(errno, "%s: %s", path, fail_errno_text(errno));
-    *status = status_of(&found);
+    *status = store_status_of(&found);
     return 0;
 }
 
@@ -152,7 +152,7 @@ static int local_open(const char *path, enum store_access access, struct store_f
         return code ? code : fd;
     }
     local->fd = fd;
-    local->file.status = status_of(&found);
+    local->file.status = store_status_of(&found);
     *file = &local->file;
     return 0;
 }
@@ -175,7 +175,7 @@ static int local_draft(const char *path, const struct file_draft_options *option
         return code;
     }
     local->fd = local->draft.fd;
-    local->file.status = status_of(&local->draft.made);
+    local->file.status = store_status_of(&local->draft.made);
     *file = &local->file;
     return 0;
 }

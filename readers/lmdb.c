@@ -73,9 +73,8 @@ static int open_mapped(struct database *database, const struct catalog *catalog,
     int fd = file_open(shard->path, O_RDONLY, &status);
     if (fd < 0)
         return fd;
-    if ((uint64_t)status.st_size != shard->bytes ||
-        store_time_ns((uint64_t)status.st_mtim.tv_sec, (uint64_t)status.st_mtim.tv_nsec) !=
-            shard->mtime_ns) {
+    const struct store_status now_there = store_status_of(&status);
+    if (now_there.bytes != shard->bytes || now_there.mtime_ns != shard->mtime_ns) {
         close(fd);
         return fail(ESTALE, "%s: changed since it was indexed", shard->path);
     }

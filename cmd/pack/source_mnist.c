@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -136,7 +135,7 @@ static int read_file(const char *path, uint32_t magic, uint32_t *sizes, uint32_t
 static int add_pair(struct idx *idx, const char *images, struct source_traits *traits)
 {
     uint32_t sizes[3], label_count;
-    struct stat status;
+    struct store_status status;
 
     if (idx->pair_count == IDX_PAIRS)
         return fail(E2BIG, "%s: more than %d files of images", images, IDX_PAIRS);
@@ -172,10 +171,9 @@ static int add_pair(struct idx *idx, const char *images, struct source_traits *t
     idx->count += pair->count;
     /* Estimate for small grey JPEGs: 600 bytes of tables plus a third of the pixels. */
     traits->image_bytes += pair->count * (600 + (uint64_t)pair->rows * pair->columns / 3);
-    if (stat(images, &status) == 0)
-        traits->fingerprint = random_hash(traits->fingerprint, (uint64_t)status.st_size,
-                                          (uint64_t)status.st_mtim.tv_sec * 1000000000 +
-                                              (uint64_t)status.st_mtim.tv_nsec);
+    if (store_stat(images, &status) == 0)
+        traits->fingerprint =
+            random_hash(traits->fingerprint, status.bytes, (uint64_t)status.mtime_ns);
     return 0;
 }
 

@@ -89,16 +89,9 @@ static int look(const struct target *target, const char *name, struct target_ent
 
     *entry = (struct target_entry){.names = 1};
     if (code == 0 && target->is_local) {
-        const struct stat *made = &entry->made;
         code = folder_stat(&spot.parent, spot.last, &entry->made);
-        entry->names = made->st_nlink;
-        entry->status = (struct store_status){
-            .kind = store_kind_of(made->st_mode),
-            .bytes = (uint64_t)made->st_size,
-            .mtime_ns =
-                store_time_ns((uint64_t)made->st_mtim.tv_sec, (uint64_t)made->st_mtim.tv_nsec),
-            .owner = made->st_uid,
-        };
+        entry->names = entry->made.st_nlink;
+        entry->status = store_status_of(&entry->made);
     } else if (code == 0) {
         code = store_stat(spot.path, &entry->status);
         entry->status.owner = 0; /* the server checks access itself */
