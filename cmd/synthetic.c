@@ -54,21 +54,6 @@ static char *set_path(const char *folder, const char *format)
     return file_join(folder, name);
 }
 
-static void show(void *context, const struct pack_progress *now)
-{
-    struct line *line = context;
-    uint64_t done = now->done - now->kept;
-    double seconds = (double)now->elapsed_ns * 1e-9;
-    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], mib[WORDS_BYTES];
-    char text[sizeof line->last];
-
-    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
-    snprintf(text, sizeof text, "generating data %s %s MiB/s%s",
-             line_bar(bar, now->done, now->total), mib,
-             line_left(left, done, now->total - now->kept, now->elapsed_ns));
-    line_show(line, text);
-}
-
 /* Return the number of samples that fit into a share of the free space, limited by the CPUs. */
 static int choose_count(const char *folder, uint64_t *count)
 {
@@ -102,8 +87,7 @@ static bool is_there(const char *path)
 static int make(const char *folder, const char *path, const char *format)
 {
     char source[64], words[WORDS_BYTES], bytes[32];
-    struct line line = line_start();
-    const struct pack_observer observer = {.progress = show, .context = &line};
+    struct pack_line line = {.line = line_start(), .working = "generating data"};
     struct pack_job job = {0};
     uint64_t count;
     int code = choose_count(folder, &count);
@@ -129,15 +113,15 @@ static int make(const char *folder, const char *path, const char *format)
     job.start_over = true; /* the number that fits may have changed */
     /* While another process generates the same set, wait until it succeeds or fails. */
     struct pack_figures figures;
-    code = pack_run(&job, &observer, &figures);
+    code = pack_run(&job, &line, &figures);
     if (code == -EBUSY)
         fprintf(stderr, "iobench: waiting: %s\n", fail_reason());
     for (int i = 0; code == -EBUSY && i < WAIT_TRIES && !is_there(job.target); i++) {
         clock_sleep_ns(WAIT_STEP_NS);
-        code = pack_run(&job, &observer, &figures);
+        code = pack_run(&job, &line, &figures);
     }
     code = code && is_there(job.target) ? 0 : code;
-    line_clear(&line);
+    line_clear(&line.line);
 end:
     option_release(pack_options, &job);
     free(command);

@@ -20,18 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void show_progress(void *context, const struct pack_progress *now)
-{
-    pack_show(context, "looking at the source", "packing", "samples", now);
-}
-
-static void print_fault(void *context, const struct verify_fault *fault)
-{
-    (void)context;
-    fprintf(stderr, "iobench pack: %s: offset %" PRIu64 ": %s\n", escape_shown(fault->path),
-            fault->offset, escape_shown(fault->what));
-}
-
 /* Read the new set once more: its hints are of what is stored. */
 static int note_entry_points(const struct pack_job *job)
 {
@@ -39,11 +27,11 @@ static int note_entry_points(const struct pack_job *job)
                                      .format = job->format,
                                      .entry_points = true,
                                      .threads = job->threads,
-                                     .io_timeout_ns = job->io_timeout_ns};
-    const struct verify_observer observer = {.fault = print_fault};
+                                     .io_timeout_ns = job->io_timeout_ns,
+                                     .teller = "iobench pack: "};
     struct verify_figures figures;
     char images[WORDS_BYTES];
-    int code = verify_run(&check, &observer, &figures);
+    int code = verify_run(&check, NULL, &figures);
 
     if (code == 0)
         printf("entry points of %s images are in %s\n", words_count(figures.hints, images),
@@ -55,8 +43,7 @@ static int note_entry_points(const struct pack_job *job)
 static int pack_command(const struct invocation *invocation)
 {
     struct pack_job *job = invocation->settings;
-    struct line line = line_start();
-    const struct pack_observer observer = {.progress = show_progress, .context = &line};
+    struct pack_line line = {line_start(), "looking at the source", "packing", "samples"};
     struct plugin_choice format;
     struct pack_figures figures;
     struct guard_moment start;
@@ -82,9 +69,9 @@ static int pack_command(const struct invocation *invocation)
     job->command = strlen(command) < sizeof command - 1 ? command : NULL;
     command_on_interrupt();
     guard_begin(&start);
-    int code = pack_run(job, &observer, &figures);
+    int code = pack_run(job, &line, &figures);
     guard_end(&start, &guard);
-    line_clear(&line);
+    line_clear(&line.line);
     if (code)
         return command_failed(invocation);
     char samples[WORDS_BYTES], bytes[32];

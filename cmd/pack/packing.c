@@ -16,6 +16,7 @@
 #include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "formats/format.h"
+#include "report/words.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,7 +27,7 @@
 
 struct pack {
     const struct pack_job *job;
-    const struct pack_observer *observer;
+    struct pack_line *line;
     struct pack_figures *figures;
     struct source source;
     struct plugin_choice format;
@@ -274,17 +275,38 @@ const struct option_spec pack_options[] = {
     {0},
 };
 
-static void report(struct pack *pack, struct pack_progress progress)
+void pack_show(struct pack_line *line, uint64_t start_ns, const struct pack_progress *now)
 {
-    progress.elapsed_ns = clock_now_ns() - pack->start_ns;
-    if (pack->observer && pack->observer->progress)
-        pack->observer->progress(pack->observer->context, &progress);
+    const uint64_t elapsed_ns = clock_now_ns() - start_ns;
+    const uint64_t done = now->done - now->kept, total = now->total - now->kept;
+    const double seconds = (double)elapsed_ns * 1e-9;
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
+    char text[sizeof line->line.last];
+
+    assert(now->kept <= now->done);
+    if (!line || !line->line.shown)
+        return;
+    line_bar(bar, now->done, now->total);
+    line_left(left, done, total, elapsed_ns);
+    words_rate(seconds > 0 ? (double)done / seconds : 0, rate);
+    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
+    if (now->phase == PACK_LOOK)
+        snprintf(text, sizeof text, "%s %s%s", line->looking, bar, left);
+    else if (line->unit)
+        snprintf(text, sizeof text, "%s %s %s %s/s %s MiB/s%s", line->working, bar, rate,
+                 line->unit, mib, left);
+    else
+        snprintf(text, sizeof text, "%s %s %s MiB/s%s", line->working, bar, mib, left);
+    line_show(&line->line, text);
 }
 
 static void report_look(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
-    report(context,
-           (struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
+    const struct pack *pack = context;
+
+    pack_show(
+        pack->line, pack->start_ns,
+        &(struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
 }
 
 static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
@@ -570,11 +592,12 @@ static int watch(void *context)
 
     if (flag_get(&stop_asked))
         flag_set(&pack->stop);
-    report(pack, (struct pack_progress){.phase = PACK_WRITE,
-                                        .done = pack->kept + counter_get(&pack->samples),
-                                        .total = pack->count,
-                                        .bytes = counter_get(&pack->bytes),
-                                        .kept = pack->kept});
+    pack_show(pack->line, pack->start_ns,
+              &(struct pack_progress){.phase = PACK_WRITE,
+                                      .done = pack->kept + counter_get(&pack->samples),
+                                      .total = pack->count,
+                                      .bytes = counter_get(&pack->bytes),
+                                      .kept = pack->kept});
     return 0;
 }
 
@@ -625,8 +648,7 @@ static int run_wet(struct pack *pack)
     return code;
 }
 
-int pack_run(const struct pack_job *job, const struct pack_observer *observer,
-             struct pack_figures *figures)
+int pack_run(const struct pack_job *job, struct pack_line *line, struct pack_figures *figures)
 {
     struct pack *pack = memory_zeroed(sizeof *pack);
 
@@ -635,7 +657,7 @@ int pack_run(const struct pack_job *job, const struct pack_observer *observer,
         return -ENOMEM;
     store_set_timeout(job->io_timeout_ns);
     pack->job = job;
-    pack->observer = observer;
+    pack->line = line;
     pack->recode = (struct recode){(uint32_t)job->side, job->raw, (int)job->quality};
     pack->figures = figures;
     pack->threads = job->threads ? job->threads : thread_cpu_count();

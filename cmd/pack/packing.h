@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * pack: creates a data set from a source. Prints nothing; reports to an observer.
+ * pack: creates a data set from a source. Prints nothing but its progress.
  *
  * The shard of a sample is a function of its number alone: shard s of S holds the numbers count * s
  * / S up to count * (s + 1) / S, after the permutation if shuffled. So each shard can be made
@@ -11,6 +11,7 @@
 #define IOBENCH_CMD_PACK_PACKING_H
 
 #include "base/option.h"
+#include "cmd/line.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -49,14 +50,18 @@ struct pack_progress {
     uint64_t done, total; /* samples; while reading the source: bytes */
     uint64_t bytes;       /* image bytes so far */
     uint64_t kept;        /* of `done`: samples written by an earlier call */
-    uint64_t elapsed_ns;  /* of this phase */
 };
 
-/* Called on the caller's thread, about ten times a second. */
-struct pack_observer {
-    void (*progress)(void *context, const struct pack_progress *progress);
-    void *context;
+/* Where progress is shown, and in which words. */
+struct pack_line {
+    struct line line;
+    const char *looking, *working; /* the phases */
+    const char *unit;              /* of what is counted; NULL: their rate is not shown */
 };
+
+/* Show what began at start_ns, such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". line:
+ * NULL to show nothing. */
+void pack_show(struct pack_line *line, uint64_t start_ns, const struct pack_progress *now);
 
 struct pack_figures {
     char source[192];
@@ -73,7 +78,6 @@ struct pack_figures {
 
 /* Returns 0 or a negative errno with a reason; -EINTR after stop_ask(); -EBUSY if another
  * process is making the target. */
-int pack_run(const struct pack_job *job, const struct pack_observer *observer,
-             struct pack_figures *figures);
+int pack_run(const struct pack_job *job, struct pack_line *line, struct pack_figures *figures);
 
 #endif

@@ -77,7 +77,7 @@ struct piece {
 
 struct verify {
     const struct verify_job *job;
-    const struct verify_observer *observer;
+    struct pack_line *line;
     struct verify_figures *figures;
     struct plugin_choice format;
     struct catalog *catalog;
@@ -92,26 +92,30 @@ struct verify {
 
 /* ---- reporting ---- */
 
-static void report_progress(struct verify *verify, struct pack_progress progress)
-{
-    progress.elapsed_ns = clock_now_ns() - verify->start_ns;
-    if (verify->observer && verify->observer->progress)
-        verify->observer->progress(verify->observer->context, &progress);
-}
-
 static void report_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
-    report_progress(context, (struct pack_progress){
-                                 .phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
+    const struct verify *verify = context;
+
+    pack_show(
+        verify->line, verify->start_ns,
+        &(struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
 }
 
 static void report_fault(struct verify *verify, const char *path, uint64_t offset, const char *what)
 {
-    const struct verify_fault fault = {.path = path, .offset = offset, .what = what};
+    const struct verify_job *job = verify->job;
 
     verify->figures->faults++;
-    if (verify->observer && verify->observer->fault)
-        verify->observer->fault(verify->observer->context, &fault);
+    if (!job->json || strcmp(job->json, "-") != 0) {
+        if (verify->line)
+            line_clear(&verify->line->line);
+        fprintf(job->teller ? stderr : stdout, "%s%s: offset %" PRIu64 ": %s\n",
+                job->teller ? job->teller : "", escape_shown(path), offset, escape_shown(what));
+    }
+    if (verify->figures->list) /* a name need not be UTF-8 */
+        json_array_append_new(verify->figures->list,
+                              json_pack("{s:o, s:I, s:o}", "file", json_text(path), "offset",
+                                        (json_int_t)offset, "what", json_text(what)));
 }
 
 static int index_fault(void *context, const struct catalog_fault *fault)
@@ -307,24 +311,24 @@ static int watch(void *context)
         pthread_cond_broadcast(&verify->changed);
     }
     pthread_mutex_unlock(&verify->lock);
-    report_progress(verify, (struct pack_progress){.phase = PACK_WRITE,
-                                                   .done = counter_get(&verify->records),
-                                                   .total = verify->catalog->record_count,
-                                                   .bytes = counter_get(&verify->bytes)});
+    pack_show(verify->line, verify->start_ns,
+              &(struct pack_progress){.phase = PACK_WRITE,
+                                      .done = counter_get(&verify->records),
+                                      .total = verify->catalog->record_count,
+                                      .bytes = counter_get(&verify->bytes)});
     return 0;
 }
 
-int verify_run(const struct verify_job *job, const struct verify_observer *observer,
-               struct verify_figures *figures)
+int verify_run(const struct verify_job *job, struct pack_line *line, struct verify_figures *figures)
 {
     struct verify *verify = memory_zeroed(sizeof *verify);
 
-    *figures = (struct verify_figures){0};
+    *figures = (struct verify_figures){.list = job->json ? json_array() : NULL};
     if (!verify)
         return -ENOMEM;
     store_set_timeout(job->io_timeout_ns);
     verify->job = job;
-    verify->observer = observer;
+    verify->line = line;
     verify->figures = figures;
     verify->start_ns = clock_now_ns();
     pthread_mutex_init(&verify->lock, NULL);
@@ -370,65 +374,10 @@ int verify_run(const struct verify_job *job, const struct verify_observer *obser
     return code;
 }
 
-void pack_show(struct line *line, const char *looking, const char *working, const char *unit,
-               const struct pack_progress *now)
-{
-    uint64_t done = now->done - now->kept, total = now->total - now->kept;
-    double seconds = (double)now->elapsed_ns * 1e-9;
-    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
-    char text[sizeof line->last];
-
-    assert(now->kept <= now->done);
-    if (!line->shown)
-        return;
-    line_bar(bar, now->done, now->total);
-    line_left(left, done, total, now->elapsed_ns);
-    words_rate(seconds > 0 ? (double)done / seconds : 0, rate);
-    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
-    if (now->phase == PACK_LOOK)
-        snprintf(text, sizeof text, "%s %s%s", looking, bar, left);
-    else
-        snprintf(text, sizeof text, "%s %s %s %s/s %s MiB/s%s", working, bar, rate, unit, mib,
-                 left);
-    line_show(line, text);
-}
-
-struct watcher {
-    struct line line;
-    bool quiet;     /* standard output is for JSON */
-    json_t *faults; /* NULL without --json */
-};
-
-static void show_progress(void *context, const struct pack_progress *now)
-{
-    struct watcher *watcher = context;
-
-    pack_show(&watcher->line, "indexing", "checking", "records", now);
-}
-
-static void take_fault(void *context, const struct verify_fault *fault)
-{
-    struct watcher *watcher = context;
-
-    if (!watcher->quiet) {
-        line_clear(&watcher->line);
-        printf("%s: offset %" PRIu64 ": %s\n", escape_shown(fault->path), fault->offset,
-               escape_shown(fault->what));
-    }
-    if (watcher->faults) /* a name need not be UTF-8 */
-        json_array_append_new(watcher->faults,
-                              json_pack("{s:o, s:I, s:o}", "file", json_text(fault->path), "offset",
-                                        (json_int_t)fault->offset, "what", json_text(fault->what)));
-}
-
 static int verify_command(const struct invocation *invocation)
 {
     struct verify_job *job = invocation->settings;
-    struct watcher watcher = {.line = line_start(),
-                              .quiet = job->json && strcmp(job->json, "-") == 0,
-                              .faults = job->json ? json_array() : NULL};
-    const struct verify_observer observer = {
-        .progress = show_progress, .fault = take_fault, .context = &watcher};
+    struct pack_line line = {line_start(), "indexing", "checking", "records"};
     struct verify_figures figures;
     struct guard_moment start;
     struct guard_counts guard = {0};
@@ -436,9 +385,9 @@ static int verify_command(const struct invocation *invocation)
     job->path = invocation->operands[0];
     command_on_interrupt();
     guard_begin(&start);
-    int code = verify_run(job, &observer, &figures);
+    int code = verify_run(job, &line, &figures);
     guard_end(&start, &guard);
-    line_clear(&watcher.line);
+    line_clear(&line.line);
     if (code == 0 && job->json)
         code = json_file_write(
             job->json,
@@ -451,9 +400,9 @@ static int verify_command(const struct invocation *invocation)
                       (int)(figures.faults == 0), "fault_count", (json_int_t)figures.faults,
                       "remarks",
                       json_texts(figures.remark_count, REMARK_TEXT_BYTES, figures.remarks[0]),
-                      "faults", watcher.faults));
-    json_decref(watcher.faults);
-    if (code == 0 && !watcher.quiet) {
+                      "faults", figures.list));
+    json_decref(figures.list);
+    if (code == 0 && !(job->json && strcmp(job->json, "-") == 0)) {
         char records[WORDS_BYTES], faults[WORDS_BYTES], time[WORDS_BYTES], mib[WORDS_BYTES],
             bytes[32];
         double seconds = (double)figures.elapsed_ns * 1e-9;

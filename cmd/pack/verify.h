@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * verify: checks every record of a data set: framing and checksum, the sample in it, and the header
- * or the whole of its image. Continues past faults and reports each, in file order, to an observer.
- * Prints nothing.
+ * or the whole of its image. Continues past faults and prints each, in file order.
  */
 #ifndef IOBENCH_CMD_PACK_VERIFY_H
 #define IOBENCH_CMD_PACK_VERIFY_H
@@ -12,6 +11,7 @@
 #include "cmd/pack/packing.h"
 #include "dataset/catalog.h"
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,29 +26,18 @@ struct verify_job {
     struct image_limits limits;
     uint64_t threads;       /* 0: one per CPU */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
-    char *json;             /* for the calling command */
+    char *json;             /* for the calling command; "-": faults are not printed */
+    const char *teller;     /* prints the faults, to stderr; NULL: they go to standard output */
 };
 
 extern const struct option_spec verify_options[]; /* for a struct verify_job */
-
-struct verify_fault {
-    const char *path;
-    uint64_t offset; /* of the record, or of the framing fault */
-    const char *what;
-};
-
-/* Both are called on the caller's thread; either may be NULL. */
-struct verify_observer {
-    void (*progress)(void *context, const struct pack_progress *progress); /* records */
-    void (*fault)(void *context, const struct verify_fault *fault);
-    void *context;
-};
 
 struct verify_figures {
     char format[64];
     uint32_t shards;
     uint64_t records, bytes; /* checked */
     uint64_t faults;
+    json_t *list;     /* of the faults, to release; NULL without json */
     uint64_t hints;   /* images that have one, with entry_points */
     char *hints_path; /* where they are, to free(); NULL: nowhere */
     uint64_t elapsed_ns;
@@ -58,12 +47,7 @@ struct verify_figures {
 
 /* Returns 0 if everything was checked, faults or not; a negative errno with a reason if not; -EINTR
  * after stop_ask(). */
-int verify_run(const struct verify_job *job, const struct verify_observer *observer,
+int verify_run(const struct verify_job *job, struct pack_line *line,
                struct verify_figures *figures);
-
-/* Show a line such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". */
-struct line;
-void pack_show(struct line *line, const char *looking, const char *working, const char *unit,
-               const struct pack_progress *now);
 
 #endif
