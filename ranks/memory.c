@@ -5,7 +5,6 @@
  */
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/memory.h"
 #include "ranks/ranks.h"
 
 #include <assert.h>
@@ -52,32 +51,18 @@ static int open_named(const char *name, bool makes, struct ranks_memory *memory)
     return code;
 }
 
-/* The name offered by this node's lowest rank. */
-static const char *name_of(const struct ranks *ranks, const struct offer *offers)
-{
-    uint32_t i = 0;
-
-    while (i + 1 < ranks->place.ranks && !(offers[i].leads && offers[i].node == ranks->place.node))
-        i++;
-    return offers[i].name;
-}
-
 static int share_named(struct ranks *ranks, struct ranks_memory *memory)
 {
     const bool leads = ranks->place.local_rank == 0;
     struct offer mine = {.node = ranks->place.node, .leads = leads};
-    struct offer *offers = memory_array(ranks->place.ranks, sizeof *offers);
-    int code = offers ? 0 : -ENOMEM;
 
     snprintf(mine.name, sizeof mine.name, "/iobench-%d-%llx", (int)getpid(),
              (unsigned long long)clock_now_ns());
-    if (code == 0 && leads)
-        code = open_named(mine.name, true, memory);
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, &mine, sizeof mine, offers);
-    if (code == 0 && !leads)
-        code = open_named(name_of(ranks, offers), false, memory);
+    int code = leads ? open_named(mine.name, true, memory) : 0;
+    struct offer *offers = ranks_collect(ranks, &code, &mine, sizeof mine);
+    for (uint32_t i = 0; offers && !leads && i < ranks->place.ranks; i++)
+        if (offers[i].leads && offers[i].node == ranks->place.node)
+            code = open_named(offers[i].name, false, memory);
     code = ranks_meet(ranks, code, NULL);
     if (leads)
         shm_unlink(mine.name);

@@ -431,15 +431,28 @@ int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *al
     return transferred(ranks, code);
 }
 
+void *ranks_collect(struct ranks *ranks, int *code, const void *mine, uint64_t bytes)
+{
+    void *all = memory_array(ranks->place.ranks, bytes);
+
+    if (!all && *code == 0)
+        *code = -ENOMEM;
+    *code = ranks_meet(ranks, *code, NULL);
+    if (*code == 0)
+        *code = ranks_gather(ranks, mine, bytes, all);
+    if (*code == 0)
+        return all;
+    free(all);
+    return NULL;
+}
+
 int ranks_compare(struct ranks *ranks, uint64_t number, uint32_t *other)
 {
-    uint64_t *all = memory_array(ranks->place.ranks, sizeof *all);
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    int code = 0;
+    uint64_t *all = ranks_collect(ranks, &code, &number, sizeof number);
 
     *other = 0;
-    if (code == 0)
-        code = ranks_gather(ranks, &number, sizeof number, all);
-    for (uint32_t i = ranks->place.ranks - 1; code == 0 && i > 0; i--)
+    for (uint32_t i = ranks->place.ranks - 1; all && i > 0; i--)
         if (all[i] != all[0])
             *other = i;
     free(all);
@@ -448,12 +461,10 @@ int ranks_compare(struct ranks *ranks, uint64_t number, uint32_t *other)
 
 int ranks_broadcast(struct ranks *ranks, void *data, uint64_t bytes)
 {
-    unsigned char *all = memory_array(ranks->place.ranks, bytes);
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    int code = 0;
+    void *all = ranks_collect(ranks, &code, data, bytes);
 
-    if (code == 0)
-        code = ranks_gather(ranks, data, bytes, all);
-    if (code == 0)
+    if (all)
         memcpy(data, all, bytes);
     free(all);
     return code;

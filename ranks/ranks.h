@@ -147,6 +147,9 @@ int ranks_watch(struct ranks *ranks, uint64_t start_ns);
 
 /* Collective: gathers `bytes` from each rank into `all` (ranks x bytes) on every rank. */
 int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *all);
+/* Collective: ranks_meet() of *code, then the same into an array for the caller to free(). NULL
+ * unless *code is 0 after it. */
+void *ranks_collect(struct ranks *ranks, int *code, const void *mine, uint64_t bytes);
 /* Collective: *other is the first rank whose number is not that of rank 0; 0 if all are the same.
  */
 int ranks_compare(struct ranks *ranks, uint64_t number, uint32_t *other);

@@ -66,14 +66,12 @@ static int gather_checksums(struct write_phase *writing)
         most = count > most ? count : most;
     }
     uint32_t *mine = memory_array(most, sizeof *mine);
-    uint32_t *all = memory_array(most * ranks->place.ranks, sizeof *all);
     const uint64_t from = chunks_before(writing, ranks->place.rank);
-    int code = ranks_meet(ranks, mine && all ? 0 : -ENOMEM, NULL);
-    if (code == 0) {
+    int code = mine ? 0 : -ENOMEM;
+    if (mine)
         memcpy(mine, sums + from,
                (chunks_before(writing, ranks->place.rank + 1) - from) * sizeof *sums);
-        code = ranks_gather(ranks, mine, most * sizeof *mine, all);
-    }
+    uint32_t *all = ranks_collect(ranks, &code, mine, most * sizeof *mine);
     for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
         memcpy(sums + chunks_before(writing, i), all + most * i,
                (chunks_before(writing, i + 1) - chunks_before(writing, i)) * sizeof *sums);
@@ -166,17 +164,10 @@ static int train(struct write_phase *writing, bool only_pending)
         /* Have all ranks written the pending checkpoint? */
         struct ranks *ranks = shared->ranks;
         uint8_t mine = flag_get(&writing->done);
-        bool done = mine;
-        if (ranks->place.ranks > 1) {
-            uint8_t *all = memory_array(ranks->place.ranks, 1);
-            code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
-            if (code == 0)
-                code = ranks_gather(ranks, &mine, 1, all);
-            done = code == 0 && !memchr(all, 0, ranks->place.ranks);
-            free(all);
-        }
-        if (code == 0 && done)
+        uint8_t *all = ranks_collect(ranks, &code, &mine, sizeof mine);
+        if (all && !memchr(all, 0, ranks->place.ranks))
             code = finish_checkpoint(writing, 0);
+        free(all);
     }
     return code == 0 && writing->is_pending ? finish_checkpoint(writing, 0) : code;
 }

@@ -275,8 +275,7 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
     /* Collective: the figures of all ranks. */
     const size_t rounds = beside->settings.rounds;
     double(*mine)[FIGURES] = memory_array(rounds, sizeof *mine);
-    double(*all)[FIGURES] = memory_array(rounds * ranks->place.ranks, sizeof *all);
-    code = ranks_meet(ranks, mine && all ? 0 : -ENOMEM, NULL);
+    code = ranks_meet(ranks, mine ? 0 : -ENOMEM, NULL);
     for (int i = 0; i < MEMBERS && code == 0; i++) {
         memset(mine, 0, rounds * sizeof *mine);
         double degraded = 0;
@@ -288,9 +287,8 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
             snprintf(beside->degraded, sizeof beside->degraded,
                      "the reads of %.0f other rank%s are degraded", degraded,
                      degraded > 1 ? "s" : "");
-        if (code == 0)
-            code = ranks_gather(ranks, mine, rounds * sizeof *mine, all);
-        for (size_t k = 0; k < rounds * ranks->place.ranks && code == 0; k++) {
+        double(*all)[FIGURES] = ranks_collect(ranks, &code, mine, rounds * sizeof *mine);
+        for (size_t k = 0; all && k < rounds * ranks->place.ranks; k++) {
             struct net_round *round = &beside->rounds[k % rounds];
             const enum net_stage stage = i ? NET_STAGE_BOTH : NET_STAGE_READS;
             if (all[k][WALL] > round->wall_s[stage])
@@ -299,8 +297,8 @@ int net_beside_run(struct net_beside *beside, const char *name, struct ranks *ra
             round->record_bytes[stage] += all[k][RECORD_BYTES];
             round->request_bytes[stage] += all[k][REQUEST_BYTES];
         }
+        free(all);
     }
     free(mine);
-    free(all);
     return code;
 }

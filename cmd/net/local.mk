@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	cmd/net/collective.c cmd/net/collective.h \
 	cmd/net/matrix.c cmd/net/matrix.h \
 	cmd/net/measure.c cmd/net/measure.h \
 	cmd/net/pattern.c cmd/net/pattern.h \

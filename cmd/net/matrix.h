@@ -22,9 +22,9 @@
 
 struct matrix {
     uint32_t ranks, nodes;
-    const uint32_t *node_of; /* of each rank */
-    double *bytes_per_s;     /* [from * ranks + to]; NAN on the diagonal and where not measured */
-    double *latency_s;       /* the same, half a round trip */
+    uint32_t *node_of;   /* of each rank */
+    double *bytes_per_s; /* [from * ranks + to]; NAN on the diagonal and where not measured */
+    double *latency_s;   /* the same, half a round trip */
 };
 
 enum suspect_kind { SUSPECT_SENDER, SUSPECT_RECEIVER, SUSPECT_LINK, SUSPECT_ASYMMETRY };

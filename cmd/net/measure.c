@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "cmd/net/collective.h"
 #include "cmd/net/pattern.h"
 
 #include <assert.h>
@@ -27,22 +26,6 @@ uint64_t measure_arena_bytes(uint64_t most)
     return 2 * ((half + SPACING - 1) / SPACING * SPACING + END_BYTES);
 }
 
-int measure_open(struct measure *measure, struct transport *transport, uint64_t bytes,
-                 uint32_t repeats)
-{
-    measure->transport = transport;
-    measure->half_bytes = bytes / 2;
-    measure->repeats = repeats;
-    measure->values = memory_array(repeats, sizeof *measure->values);
-    return measure->values ? 0 : -ENOMEM;
-}
-
-void measure_close(struct measure *measure)
-{
-    free(measure->values);
-    measure->values = NULL;
-}
-
 static unsigned char *arena_of(const struct measure *measure)
 {
     return measure->transport->config.arena;
@@ -55,7 +38,7 @@ static int check(struct measure *measure, const struct pattern *pattern, bool is
 {
     unsigned char *data = arena_of(measure) + measure->half_bytes + at;
     assert(at + bytes <= measure->half_bytes);
-    const int code = transport_get(measure->transport, measure->half_bytes + at, bytes);
+    const int code = transport_copy(measure->transport, true, measure->half_bytes + at, bytes);
 
     if (++measure->verified == measure->damage)
         data[0] ^= 1;
@@ -77,23 +60,19 @@ struct pair_turn {
     uint32_t window; /* messages before an acknowledgement */
 };
 
-static struct transport_message message_of(const struct measure *measure,
-                                           const struct pair_turn *turn, uint32_t number)
+/* Of what lies there in the first half, to the same place of the second. */
+static struct transport_message
+message_at(const struct measure *measure, const struct pair_turn *turn, uint64_t at, uint64_t bytes)
 {
-    const uint64_t at = number * turn->spacing;
-
-    assert(at + turn->bytes <= measure->half_bytes - END_BYTES);
-    return (struct transport_message){
-        .peer = turn->peer, .from = at, .to = measure->half_bytes + at, .bytes = turn->bytes};
+    assert(at + bytes <= measure->half_bytes);
+    return (struct transport_message){turn->peer, at, measure->half_bytes + at, bytes};
 }
 
 static struct transport_message word_of(const struct measure *measure, const struct pair_turn *turn,
                                         enum pair_word word)
 {
-    const uint64_t at = measure->half_bytes - (uint64_t)word * SPACING;
-
-    return (struct transport_message){
-        .peer = turn->peer, .from = at, .to = measure->half_bytes + at, .bytes = sizeof(uint64_t)};
+    return message_at(measure, turn, measure->half_bytes - (uint64_t)word * SPACING,
+                      sizeof(uint64_t));
 }
 
 /* What was sent has arrived. */
@@ -104,9 +83,9 @@ static int acknowledge(struct measure *measure, const struct pair_turn *turn)
     int code = transport_wait(transport);
 
     if (code == 0 && turn->receives)
-        code = transport_send(transport, &ack);
+        code = transport_start(transport, &ack, true);
     if (code == 0 && turn->sends)
-        code = transport_receive(transport, &ack);
+        code = transport_start(transport, &ack, false);
     return code ? code : transport_wait(transport);
 }
 
@@ -114,18 +93,18 @@ static int acknowledge(struct measure *measure, const struct pair_turn *turn)
 static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, uint64_t operations)
 {
     struct transport *transport = measure->transport;
-    const struct transport_message first = message_of(measure, turn, 0);
+    const struct transport_message first = message_at(measure, turn, 0, turn->bytes);
     const bool flows = turn->kind != PAIR_LATENCY && transport->ops->pending;
     const uint64_t start_ns = clock_now_ns();
     int code = 0;
 
     for (uint64_t i = 0; i < operations && code == 0; i++) {
         if (turn->kind == PAIR_LATENCY) { /* there and back */
-            code = transport_receive(transport, &first);
+            code = transport_start(transport, &first, false);
             if (code == 0 && !turn->leads)
                 code = transport_wait(transport);
             if (code == 0)
-                code = transport_send(transport, &first);
+                code = transport_start(transport, &first, true);
             if (code == 0)
                 code = transport_wait(transport);
             continue;
@@ -133,17 +112,19 @@ static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, u
         /* A window of messages is always under way, and the last ones are acknowledged; or each
          * window is, all of it awaited before any of it is sent. */
         for (uint32_t k = 0; k < turn->window && code == 0 && (flows || turn->receives); k++) {
-            const struct transport_message message = message_of(measure, turn, k);
+            const struct transport_message message =
+                message_at(measure, turn, k * turn->spacing, turn->bytes);
             if (flows)
                 code = transport_make_room(transport, turn->window);
             if (code == 0 && turn->receives)
-                code = transport_receive(transport, &message);
+                code = transport_start(transport, &message, false);
             if (code == 0 && flows && turn->sends)
-                code = transport_send(transport, &message);
+                code = transport_start(transport, &message, true);
         }
         for (uint32_t k = 0; k < turn->window && code == 0 && !flows && turn->sends; k++) {
-            const struct transport_message message = message_of(measure, turn, k);
-            code = transport_send(transport, &message);
+            const struct transport_message message =
+                message_at(measure, turn, k * turn->spacing, turn->bytes);
+            code = transport_start(transport, &message, true);
         }
         if (code == 0 && !flows)
             code = acknowledge(measure, turn);
@@ -168,20 +149,20 @@ static int agree(struct measure *measure, const struct pair_turn *turn, uint64_t
 {
     const struct transport_message word = word_of(measure, turn, WORD_COUNT);
     struct transport *transport = measure->transport;
-    int code = turn->leads ? transport_receive(transport, &word) : transport_send(transport, &word);
+    int code = transport_start(transport, &word, !turn->leads);
 
     if (code == 0)
         code = transport_wait(transport);
     if (turn->leads)
         memcpy(arena_of(measure) + word.from, operations, sizeof *operations);
     if (code == 0 && turn->leads)
-        code = transport_put(transport, word.from, sizeof *operations);
+        code = transport_copy(transport, false, word.from, sizeof *operations);
     if (code == 0)
-        code = turn->leads ? transport_send(transport, &word) : transport_receive(transport, &word);
+        code = transport_start(transport, &word, turn->leads);
     if (code == 0)
         code = transport_wait(transport);
     if (code == 0 && !turn->leads)
-        code = transport_get(transport, word.to, sizeof *operations);
+        code = transport_copy(transport, true, word.to, sizeof *operations);
     if (!turn->leads)
         memcpy(operations, arena_of(measure) + word.to, sizeof *operations);
     return code;
@@ -205,8 +186,9 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
                   : fitting < TRANSPORT_DEPTH ? (uint32_t)fitting
                                               : TRANSPORT_DEPTH,
     };
+    double *values = memory_array(measure->repeats, sizeof *values);
     uint64_t operations = 1;
-    int code = 0;
+    int code = values ? 0 : -ENOMEM;
 
     assert(turn.window > 0);
     /* Twice: the first operation may connect, and the second round shows what a warm one takes. */
@@ -223,7 +205,7 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
         const struct pattern theirs = {peer, number};
         if (measure->verify && turn.sends) {
             pattern_fill(&mine, arena_of(measure), turn.window * spacing);
-            code = transport_put(measure->transport, 0, turn.window * spacing);
+            code = transport_copy(measure->transport, false, 0, turn.window * spacing);
         }
         if (code == 0)
             code = agree(measure, &turn, &operations);
@@ -234,38 +216,36 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
             code = check(measure, &theirs, false, k * spacing, k * spacing, bytes);
         const double seconds = (double)took_ns * 1e-9;
         const double moved = (double)bytes * turn.window * (kind == PAIR_BOTH ? 2 : 1);
-        measure->values[i] = kind == PAIR_LATENCY ? seconds / (double)operations / 2
-                                                  : moved * (double)operations / seconds;
+        values[i] = kind == PAIR_LATENCY ? seconds / (double)operations / 2
+                                         : moved * (double)operations / seconds;
     }
     if (code)
         ranks_call_off(measure->transport->config.ranks);
     else
-        *figure = stats_summarise(measure->values, measure->repeats);
+        *figure = stats_summarise(values, measure->repeats);
+    free(values);
     return code;
 }
 
 /* ---- collectives ---- */
 
-/* Ranks start together and the slowest counts. Returns its nanoseconds, or a negative errno. */
-static int64_t run_collective(struct measure *measure, enum collective kind, uint64_t bytes,
-                              uint64_t operations)
+/* Ranks start together, unless one has failed, and the slowest counts. Returns its nanoseconds, or
+ * a negative errno. */
+static int64_t run_collective(struct measure *measure, int code, enum collective kind,
+                              uint64_t bytes, uint64_t operations)
 {
     struct ranks *ranks = measure->transport->config.ranks;
-    int code = ranks_meet(ranks, 0, NULL);
-    const uint64_t start_ns = clock_now_ns();
+    int64_t slowest_ns = 0;
 
+    code = ranks_meet(ranks, code, NULL);
+    const uint64_t start_ns = clock_now_ns();
     for (uint64_t i = 0; i < operations && code == 0; i++)
-        code = collective_run(measure->transport, kind, 0, measure->half_bytes, bytes);
+        code = transport_collective(measure->transport, kind, 0, measure->half_bytes, bytes);
     const int64_t took_ns = (int64_t)(clock_now_ns() - start_ns);
     if (code)
         ranks_call_off(ranks);
-    code = ranks_meet(ranks, code, NULL);
-    int64_t *all = memory_array(ranks->place.ranks, sizeof *all), slowest_ns = 0;
-    if (code == 0)
-        code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, &took_ns, sizeof took_ns, all);
-    for (uint32_t i = 0; i < ranks->place.ranks && code == 0; i++)
+    int64_t *all = ranks_collect(ranks, &code, &took_ns, sizeof took_ns);
+    for (uint32_t i = 0; all && i < ranks->place.ranks; i++)
         slowest_ns = all[i] > slowest_ns ? all[i] : slowest_ns;
     free(all);
     return code ? code : slowest_ns;
@@ -277,11 +257,12 @@ int measure_collective(struct measure *measure, enum collective kind, uint64_t b
     struct ranks *ranks = measure->transport->config.ranks;
     const uint64_t each = bytes / ranks->place.ranks, own_at = ranks->place.rank * each;
     const bool is_sum = kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_REDUCE_SCATTER;
+    double *values = memory_array(measure->repeats, sizeof *values);
     uint64_t operations = 1;
-    int code = 0;
+    int code = values ? 0 : -ENOMEM;
 
-    for (int i = 0; i < 2 && code == 0; i++) {
-        const int64_t took_ns = run_collective(measure, kind, bytes, operations);
+    for (int i = 0; i < 2 && (i == 0 || code == 0); i++) {
+        const int64_t took_ns = run_collective(measure, code, kind, bytes, operations);
         code = took_ns < 0 ? (int)took_ns : 0;
         operations = operations_for(measure, took_ns, operations);
     }
@@ -289,23 +270,21 @@ int measure_collective(struct measure *measure, enum collective kind, uint64_t b
         struct pattern pattern = {ranks->place.rank, random_hash(turn_number, kind, i)};
         if (measure->verify) {
             (is_sum ? pattern_fill_floats : pattern_fill)(&pattern, arena_of(measure), bytes);
-            code = ranks_meet(ranks, transport_put(measure->transport, 0, bytes), NULL);
+            code = transport_copy(measure->transport, false, 0, bytes);
         }
-        if (code)
-            return code;
-        const int64_t took_ns = run_collective(measure, kind, bytes, operations);
+        const int64_t took_ns = run_collective(measure, code, kind, bytes, operations);
         code = took_ns < 0 ? (int)took_ns : 0;
-        measure->values[i] = (double)took_ns * 1e-9 / (double)operations;
-        if (code)
-            return code;
-        if (measure->verify && kind == COLLECTIVE_ALL_REDUCE)
+        values[i] = (double)took_ns * 1e-9 / (double)operations;
+        if (code || !measure->verify)
+            continue;
+        if (kind == COLLECTIVE_ALL_REDUCE)
             code = check(measure, &pattern, true, 0, 0, bytes);
-        else if (measure->verify && kind == COLLECTIVE_REDUCE_SCATTER)
+        else if (kind == COLLECTIVE_REDUCE_SCATTER)
             code = check(measure, &pattern, true, own_at, own_at, each);
-        else if (measure->verify && kind == COLLECTIVE_BROADCAST) {
+        else if (kind == COLLECTIVE_BROADCAST) {
             pattern.rank = 0;
             code = ranks->place.rank ? check(measure, &pattern, false, 0, 0, bytes) : 0;
-        } else if (measure->verify)
+        } else
             for (pattern.rank = 0; pattern.rank < ranks->place.ranks && code == 0; pattern.rank++)
                 code = check(measure, &pattern, false,
                              kind == COLLECTIVE_ALL_GATHER ? pattern.rank * each : own_at,
@@ -313,6 +292,7 @@ int measure_collective(struct measure *measure, enum collective kind, uint64_t b
         code = ranks_meet(ranks, code, NULL);
     }
     if (code == 0)
-        *seconds = stats_summarise(measure->values, measure->repeats);
+        *seconds = stats_summarise(values, measure->repeats);
+    free(values);
     return code;
 }

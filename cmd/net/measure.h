@@ -27,15 +27,10 @@ struct measure {
     uint64_t damage;   /* flip a bit before this verification, from 1: shows that it is caught */
     uint64_t verified; /* so far, on this rank */
     uint64_t verified_bytes;
-    double *values; /* one per repeat */
 };
 
 /* Bytes of an arena for messages of at most `most` bytes. */
 uint64_t measure_arena_bytes(uint64_t most);
-/* bytes: of the arena. Returns 0 or -ENOMEM; close in either case. */
-int measure_open(struct measure *measure, struct transport *transport, uint64_t bytes,
-                 uint32_t repeats);
-void measure_close(struct measure *measure);
 
 /* Both ranks of the pair call it; leads: on one of them, which gets the figures: seconds
  * (PAIR_LATENCY) or bytes/s. turn: a number of this measurement, the same on both. */

@@ -5,7 +5,6 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "cmd/net/collective.h"
 #include "report/report.h"
 #include "report/load.h"
 #include "report/words.h"
@@ -175,8 +174,7 @@ int net_report_text(const struct net_asked *asked, const struct fabric_survey *s
             printf("\n  Collectives of %u ranks: %s\n  %10s", survey->matrix.ranks,
                    table ? "bus bandwidth, MB/s" : "time of the slowest rank, us", "size");
             for (int kind = 0; kind < COLLECTIVES; kind++)
-                printf(" %*s", kind == COLLECTIVE_REDUCE_SCATTER ? 14 : 12,
-                       collective_name((enum collective)kind));
+                printf(" %*s", kind == COLLECTIVE_REDUCE_SCATTER ? 14 : 12, collective_names[kind]);
             for (uint32_t i = 0; i < survey->size_count; i++) {
                 const struct survey_collective *row = &survey->collectives[i];
                 printf("\n  %10s", bytes_text(row->bytes, text, sizeof text));
@@ -304,7 +302,7 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
         for (uint32_t i = 0; i < survey->size_count; i++) {
             const struct survey_collective *figures = &survey->collectives[i];
             row = json_append_new(list, json_object());
-            json_put_text(row, "name", collective_name((enum collective)kind));
+            json_put_text(row, "name", collective_names[kind]);
             json_put_count(row, "bytes", figures->bytes);
             put_figure(row, "time", "s", &figures->seconds[kind]);
             json_put_number(row, "algorithm_bytes_per_s",

@@ -3,8 +3,6 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/memory.h"
-#include "cmd/net/collective.h"
 #include "cmd/net/pattern.h"
 
 #include <assert.h>
@@ -52,7 +50,7 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
     *figures = (struct rhythm_figures){0};
     assert(transport->config.bytes >= 2 * rhythm->bytes);
     pattern_fill_floats(&mine, arena, rhythm->bytes);
-    int code = ranks_meet(ranks, transport_put(transport, 0, rhythm->bytes), NULL);
+    int code = ranks_meet(ranks, transport_copy(transport, false, 0, rhythm->bytes), NULL);
     while (code == 0 && ready < ranks->place.ranks) {
         const uint64_t start_ns = clock_now_ns(), forward_ns = rhythm->step_ns / FORWARD_SHARE;
         const uint64_t backward_ns = rhythm->step_ns - forward_ns;
@@ -62,8 +60,8 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
                 pause_until(ranks, start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count);
             const uint64_t begin_ns = clock_now_ns();
             if (code == 0)
-                code = collective_run(transport, COLLECTIVE_ALL_REDUCE, at, rhythm->bytes + at,
-                                      rhythm->buckets[i]);
+                code = transport_collective(transport, COLLECTIVE_ALL_REDUCE, at,
+                                            rhythm->bytes + at, rhythm->buckets[i]);
             figures->busy_s += (double)(clock_now_ns() - begin_ns) * 1e-9;
             at += rhythm->buckets[i];
         }
@@ -80,20 +78,14 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
     }
     if (code)
         return code;
-    code = transport_get(transport, rhythm->bytes, rhythm->bytes);
+    code = transport_copy(transport, true, rhythm->bytes, rhythm->bytes);
     if (rhythm->turn == rhythm->damage)
         arena[rhythm->bytes] ^= 1;
     if (code == 0)
         code = pattern_check_sum(rhythm->turn, ranks->place.ranks, 0, arena + rhythm->bytes,
                                  rhythm->bytes);
-    code = ranks_meet(ranks, code, NULL);
-    if (code)
-        return code;
-    struct rhythm_figures *all = memory_array(ranks->place.ranks, sizeof *all);
-    code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, figures, sizeof *figures, all);
-    for (uint32_t i = 0; i < ranks->place.ranks && code == 0; i++)
+    struct rhythm_figures *all = ranks_collect(ranks, &code, figures, sizeof *figures);
+    for (uint32_t i = 0; all && i < ranks->place.ranks; i++)
         if (all[i].time_s > figures->time_s)
             *figures = all[i];
     free(all);

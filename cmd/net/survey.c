@@ -84,16 +84,13 @@ static int collect_pairs(struct survey_work *work, double *mine)
 {
     const uint32_t ranks = work->ranks->place.ranks;
     const size_t count = (size_t)ranks * ranks;
-    double *all = memory_array(count * ranks, sizeof *all);
-    int code = ranks_meet(work->ranks, all ? 0 : -ENOMEM, NULL);
+    int code = 0;
+    double *all = ranks_collect(work->ranks, &code, mine, count * sizeof *mine);
 
-    if (code == 0)
-        code = ranks_gather(work->ranks, mine, count * sizeof *mine, all);
-    for (uint32_t from = 0; code == 0 && from < ranks; from++)
-        for (uint32_t to = 0; to < ranks; to++) {
-            const uint32_t owner = from < to ? from : to;
-            mine[(size_t)from * ranks + to] = all[owner * count + (size_t)from * ranks + to];
-        }
+    for (size_t i = 0; all && i < count; i++) {
+        const size_t from = i / ranks, to = i % ranks;
+        mine[i] = all[(from < to ? from : to) * count + i];
+    }
     free(all);
     return code;
 }
@@ -130,17 +127,14 @@ static int measure_everything(struct survey_work *work)
     if (code == 0 && settings->pairs != SURVEY_PAIRS_NONE) {
         struct fabric_survey *survey = work->survey;
         const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
-        if (survey->is_alone) {
-            for (uint32_t a = 0; a < ranks; a++)
-                for (uint32_t b = a + 1; b < ranks && code == 0; b++) {
-                    if (rank == a || rank == b)
-                        code = measure_all_kinds(work, rank == a ? b : a);
-                    code = end_step(work, code);
-                }
-        } else {
-            for (uint32_t round = 0; round < survey_rounds(ranks) && code == 0; round++) {
-                const uint32_t partner = survey_partner(ranks, round, rank);
-                if (partner != rank)
+        for (uint32_t round = 0; round < survey_rounds(ranks) && code == 0; round++) {
+            const uint32_t partner = survey_partner(ranks, round, rank);
+            const uint32_t mine = rank < partner ? rank : partner;
+            /* All pairs of the round, or one after the other, by their lower ranks. */
+            for (uint32_t lower = 0; lower < (survey->is_alone ? ranks : 1) && code == 0; lower++) {
+                if (survey->is_alone && survey_partner(ranks, round, lower) <= lower)
+                    continue;
+                if (partner != rank && (!survey->is_alone || mine == lower))
                     code = measure_all_kinds(work, partner);
                 code = end_step(work, code);
             }
@@ -179,7 +173,9 @@ int survey_run(const struct survey_settings *settings, struct transport *transpo
                                .ranks = ranks,
                                .survey = survey,
                                .turn = settings->seed,
-                               .measure = {.repeat_ns = settings->repeat_ns,
+                               .measure = {.transport = transport,
+                                           .repeats = (uint32_t)settings->repeats,
+                                           .repeat_ns = settings->repeat_ns,
                                            .verify = settings->verify,
                                            .damage = settings->damage}};
 
@@ -189,6 +185,7 @@ int survey_run(const struct survey_settings *settings, struct transport *transpo
         most = settings->pair_bytes;
     config.bytes = measure_arena_bytes(most);
     config.arena = memory_pages(config.bytes);
+    work.measure.half_bytes = config.bytes / 2;
     for (uint64_t bytes = settings->from_bytes;
          bytes <= settings->to_bytes && survey->size_count < SURVEY_SIZES;
          bytes *= settings->factor) {
@@ -201,29 +198,26 @@ int survey_run(const struct survey_settings *settings, struct transport *transpo
             break;
     survey->is_alone = settings->pairs == SURVEY_PAIRS_ALONE ||
                        (settings->pairs == SURVEY_PAIRS_AUTO && count <= SURVEY_ALONE_RANKS);
-    survey->nodes = memory_array(count, sizeof *survey->nodes);
     survey->matrix = (struct matrix){
         .ranks = count,
         .nodes = ranks->place.nodes,
-        .node_of = survey->nodes,
+        .node_of = memory_array(count, sizeof(uint32_t)),
         .bytes_per_s = memory_array(links, sizeof(double)),
         .latency_s = memory_array(links, sizeof(double)),
     };
-    int code =
-        survey->nodes && survey->matrix.bytes_per_s && survey->matrix.latency_s ? 0 : -ENOMEM;
+    const struct matrix *matrix = &survey->matrix;
+    int code = matrix->node_of && matrix->bytes_per_s && matrix->latency_s ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < count && code == 0; i++)
-        survey->nodes[i] = ranks->peers[i].node;
+        matrix->node_of[i] = ranks->peers[i].node;
     for (size_t i = 0; i < links && code == 0; i++)
-        survey->matrix.bytes_per_s[i] = survey->matrix.latency_s[i] = NAN;
+        matrix->bytes_per_s[i] = matrix->latency_s[i] = NAN;
     work.total = (settings->has_sizes ? survey->size_count : 0) +
                  (settings->has_collectives ? survey->size_count * COLLECTIVES : 0) +
                  (settings->pairs == SURVEY_PAIRS_NONE ? 0
                   : survey->is_alone                   ? count * (count - 1) / 2
                                                        : survey_rounds(count));
-    if (code == 0)
-        code = config.arena ? measure_open(&work.measure, transport, config.bytes,
-                                           (uint32_t)settings->repeats)
-                            : -ENOMEM;
+    if (code == 0 && !config.arena)
+        code = -ENOMEM;
     code = ranks_meet(ranks, code, NULL);
     if (code == 0)
         code = transport_open(transport, &config);
@@ -232,14 +226,13 @@ int survey_run(const struct survey_settings *settings, struct transport *transpo
         transport_describe(transport, survey->transport);
     }
     transport_close(transport, code != 0);
-    measure_close(&work.measure);
     free(config.arena);
     return code;
 }
 
 void survey_destroy(struct fabric_survey *survey)
 {
-    free(survey->nodes);
+    free(survey->matrix.node_of);
     free(survey->matrix.bytes_per_s);
     free(survey->matrix.latency_s);
 }

@@ -50,7 +50,6 @@ struct fabric_survey {
     bool has_sizes, has_collectives, has_pairs;
     bool is_alone; /* pairs were measured one at a time */
     struct matrix matrix;
-    uint32_t *nodes;         /* of each rank, for the matrix */
     uint64_t verified_bytes; /* on all ranks */
     char transport[TRANSPORT_TEXT_BYTES];
 };

@@ -25,10 +25,26 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Connects all ranks. Each rank listens and publishes its addresses through the control plane; then
- * it connects to the ranks above it, which tell it from strangers by a random number.
- */
+struct tcp_settings {
+    uint64_t connections;
+    char *interface, *engine;
+};
 
+#define FIELD(field) .offset = offsetof(struct tcp_settings, field)
+/* clang-format off */
+static const struct option_spec tcp_options[] = {
+    {"connections", 0, OPTION_COUNT, FIELD(connections), .fallback = "1", .minimum = 1,
+     .maximum = TCP_CONNECTIONS_MAX, .summary = "between two ranks; messages are divided"},
+    {"interface", 0, OPTION_TEXT, FIELD(interface), .metavar = "NAME",
+     .summary = "network interface whose address is used, such as eth1"},
+    {"engine", 0, OPTION_TEXT, FIELD(engine), .fallback = "auto", .metavar = "NAME",
+     .summary = "uring, plain, or auto: uring between nodes, where it works"},
+    {0},
+};
+/* clang-format on */
+
+/* Each rank listens and publishes its addresses through the control plane; then it connects to the
+ * ranks above it, which tell it from strangers by a random number. */
 enum { ADDRESSES = 8, BACKLOG = 4096, TRY_MS = 3000 };
 static const uint64_t all_ns = UINT64_C(60000000000);
 
@@ -49,20 +65,31 @@ struct tcp_hello {
     uint32_t rank, connection;
 };
 
-struct connecting {
-    struct ranks *ranks;
-    const char *interface;
-    uint32_t connections;
-    int *sockets; /* [peer * connections + i]; -1: not connected, as of this rank itself */
+struct transport_tcp_state {
+    struct transport_config config;
+    const struct tcp_settings *settings;
+    uint32_t connections, flow_count;
+    struct tcp_flow *flows;   /* receives and sends, of each connection, of each rank */
+    struct tcp_flow **active; /* that have segments */
+    uint32_t active_count;
+    const struct tcp_engine *engine;
+    void *engine_state;
     int listener;
-    uint64_t deadline_ns;
     struct tcp_card mine, *cards;
 };
 
-static int listen_here(struct connecting *connecting)
+/* The receives of a connection; the sends follow. */
+static struct tcp_flow *flow_of(const struct transport_tcp_state *tcp, uint32_t peer,
+                                uint64_t connection)
 {
-    struct tcp_card *mine = &connecting->mine;
-    const char *interface = connecting->interface;
+    assert(connection < tcp->connections && peer < tcp->config.ranks->place.ranks);
+    return &tcp->flows[2 * (peer * tcp->connections + connection)];
+}
+
+static int listen_here(struct transport_tcp_state *tcp)
+{
+    struct tcp_card *mine = &tcp->mine;
+    const char *interface = tcp->settings->interface;
     struct sockaddr_in any = {.sin_family = AF_INET};
     socklen_t length = sizeof any;
     struct ifaddrs *list;
@@ -87,11 +114,10 @@ static int listen_here(struct connecting *connecting)
                     interface ? interface : "(any)");
     if (interface)
         any.sin_addr.s_addr = mine->addresses[0].host;
-    connecting->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (connecting->listener < 0 ||
-        bind(connecting->listener, (struct sockaddr *)&any, sizeof any) ||
-        listen(connecting->listener, BACKLOG) ||
-        getsockname(connecting->listener, (struct sockaddr *)&any, &length) ||
+    tcp->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (tcp->listener < 0 || bind(tcp->listener, (struct sockaddr *)&any, sizeof any) ||
+        listen(tcp->listener, BACKLOG) ||
+        getsockname(tcp->listener, (struct sockaddr *)&any, &length) ||
         getrandom(&mine->secret, sizeof mine->secret, 0) < 0)
         return fail(errno, "transport tcp: cannot listen: %s", fail_errno_text(errno));
     mine->port = any.sin_port;
@@ -99,18 +125,18 @@ static int listen_here(struct connecting *connecting)
 }
 
 /* Returns a socket or a negative errno. */
-static int call(const struct connecting *connecting, uint32_t host, uint16_t port)
+static int call(const struct transport_tcp_state *tcp, uint32_t host, uint16_t port)
 {
     const struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = port, .sin_addr.s_addr = host};
     const struct sockaddr_in from = {.sin_family = AF_INET,
-                                     .sin_addr.s_addr = connecting->mine.addresses[0].host};
+                                     .sin_addr.s_addr = tcp->mine.addresses[0].host};
     const int handle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct pollfd polled = {.fd = handle, .events = POLLOUT};
     int code = handle < 0 ? -errno : 0, error = 0;
     socklen_t length = sizeof error;
 
-    if (code == 0 && connecting->interface &&
+    if (code == 0 && tcp->settings->interface &&
         bind(handle, (const struct sockaddr *)&from, sizeof from))
         code = -errno;
     if (code == 0 && connect(handle, (const struct sockaddr *)&to, sizeof to))
@@ -127,9 +153,9 @@ static int call(const struct connecting *connecting, uint32_t host, uint16_t por
 }
 
 /* Addresses in a network of our own come first. */
-static int call_rank(const struct connecting *connecting, uint32_t peer)
+static int call_rank(const struct transport_tcp_state *tcp, uint32_t peer)
 {
-    const struct tcp_card *mine = &connecting->mine, *card = &connecting->cards[peer];
+    const struct tcp_card *mine = &tcp->mine, *card = &tcp->cards[peer];
     char text[INET_ADDRSTRLEN] = "none";
     int handle = -EHOSTUNREACH;
 
@@ -142,62 +168,63 @@ static int call_rank(const struct connecting *connecting, uint32_t peer)
             if (is_far != far)
                 continue;
             inet_ntop(AF_INET, &host, text, sizeof text);
-            handle = call(connecting, host, card->port);
+            handle = call(tcp, host, card->port);
         }
     return handle >= 0
                ? handle
                : fail(-handle,
                       "transport tcp: no connection to rank %u on %s, last tried %s: %s; "
                       "choose tcp:interface=NAME, or open the firewall between the nodes",
-                      peer, connecting->ranks->peers[peer].host, text, fail_errno_text(handle));
+                      peer, tcp->config.ranks->peers[peer].host, text, fail_errno_text(handle));
+}
+
+static void connect_flows(struct tcp_flow *flows, int handle)
+{
+    flows[0].socket = flows[1].socket = handle;
+    setsockopt(handle, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
 }
 
 /* Call the ranks above this one, and wait for the calls of those below. */
 static int connect_all(void *context)
 {
-    const struct connecting *connecting = context;
-    const struct ranks_place *place = &connecting->ranks->place;
-    const uint32_t connections = connecting->connections;
+    const struct transport_tcp_state *tcp = context;
+    const struct ranks_place *place = &tcp->config.ranks->place;
+    const uint64_t deadline_ns = clock_now_ns() + all_ns;
 
     for (uint32_t peer = place->rank + 1; peer < place->ranks; peer++)
-        for (uint32_t i = 0; i < connections; i++) {
+        for (uint32_t i = 0; i < tcp->connections; i++) {
             const struct tcp_hello hello = {
-                .secret = connecting->cards[peer].secret, .rank = place->rank, .connection = i};
-            const int handle = call_rank(connecting, peer);
+                .secret = tcp->cards[peer].secret, .rank = place->rank, .connection = i};
+            const int handle = call_rank(tcp, peer);
             if (handle < 0)
                 return handle;
-            connecting->sockets[peer * connections + i] = handle;
+            connect_flows(flow_of(tcp, peer, i), handle);
             if (send(handle, &hello, sizeof hello, MSG_NOSIGNAL) != (ssize_t)sizeof hello)
                 return fail(EIO, "transport tcp: rank %u does not listen: %s", peer,
                             fail_errno_text(errno));
         }
-    for (uint32_t left = place->rank * connections; left > 0;) {
-        struct pollfd polled = {.fd = connecting->listener, .events = POLLIN};
+    for (uint32_t left = place->rank * tcp->connections; left > 0;) {
+        struct pollfd polled = {.fd = tcp->listener, .events = POLLIN};
         struct tcp_hello hello;
-        if (clock_now_ns() > connecting->deadline_ns)
+        if (clock_now_ns() > deadline_ns)
             return fail(ETIMEDOUT, "transport tcp: %u connections from other ranks are missing",
                         left);
         poll(&polled, 1, 100);
-        const int handle = accept4(connecting->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        const int handle = accept4(tcp->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (handle < 0)
             continue;
         /* Is the caller a rank that is still missing? */
         polled.fd = handle;
-        int *missing = NULL;
         if (poll(&polled, 1, TRY_MS) > 0 &&
             recv(handle, &hello, sizeof hello, MSG_DONTWAIT) == (ssize_t)sizeof hello &&
-            hello.secret == connecting->mine.secret && hello.rank < place->rank &&
-            hello.connection < connections)
-            missing = &connecting->sockets[hello.rank * connections + hello.connection];
-        if (missing && *missing < 0) {
-            *missing = handle;
+            hello.secret == tcp->mine.secret && hello.rank < place->rank &&
+            hello.connection < tcp->connections &&
+            flow_of(tcp, hello.rank, hello.connection)->socket < 0) {
+            connect_flows(flow_of(tcp, hello.rank, hello.connection), handle);
             left--;
         } else
             close(handle);
     }
-    for (uint32_t i = 0; i < place->ranks * connections; i++)
-        if (connecting->sockets[i] >= 0)
-            setsockopt(connecting->sockets[i], IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     return 0;
 }
 
@@ -254,38 +281,6 @@ const struct tcp_engine tcp_plain = {
     .describe = plain_describe,
 };
 
-enum { ADDRESS_BYTES = 64 };
-
-struct tcp_settings {
-    uint64_t connections;
-    char *interface, *engine;
-};
-
-#define FIELD(field) .offset = offsetof(struct tcp_settings, field)
-/* clang-format off */
-static const struct option_spec tcp_options[] = {
-    {"connections", 0, OPTION_COUNT, FIELD(connections), .fallback = "1", .minimum = 1,
-     .maximum = TCP_CONNECTIONS_MAX, .summary = "between two ranks; messages are divided"},
-    {"interface", 0, OPTION_TEXT, FIELD(interface), .metavar = "NAME",
-     .summary = "network interface whose address is used, such as eth1"},
-    {"engine", 0, OPTION_TEXT, FIELD(engine), .fallback = "auto", .metavar = "NAME",
-     .summary = "uring, plain, or auto: uring between nodes, where it works"},
-    {0},
-};
-/* clang-format on */
-
-struct transport_tcp_state {
-    struct transport_config config;
-    uint32_t connections, socket_count;
-    int *sockets;
-    struct tcp_flow *flows; /* two for each socket: receives, sends */
-    struct tcp_flow **active;
-    uint32_t active_count;
-    const struct tcp_engine *engine;
-    void *engine_state;
-    char address[ADDRESS_BYTES];
-};
-
 void tcp_advance(struct tcp_flow *flow, uint64_t bytes)
 {
     struct tcp_segment *segment = &flow->segments[flow->first];
@@ -311,47 +306,28 @@ static int transport_tcp_open(void *state, const void *wanted,
                               const struct transport_config *config)
 {
     struct transport_tcp_state *tcp = state;
-    const struct tcp_settings *settings = wanted;
-    const uint32_t ranks = config->ranks->place.ranks;
+    const struct tcp_settings *settings = tcp->settings = wanted;
+    const uint32_t connections = (uint32_t)settings->connections;
+    const uint32_t count = 2 * config->ranks->place.ranks * connections;
 
     tcp->config = *config;
-    tcp->connections = (uint32_t)settings->connections;
-    tcp->sockets = memory_array((size_t)ranks * tcp->connections, sizeof *tcp->sockets);
-    tcp->flows = memory_array((size_t)2 * ranks * tcp->connections, sizeof *tcp->flows);
-    tcp->active = memory_array((size_t)2 * ranks * tcp->connections, sizeof(struct tcp_flow *));
-    tcp->socket_count = tcp->sockets ? ranks * tcp->connections : 0;
-    for (uint32_t i = 0; i < tcp->socket_count; i++)
-        tcp->sockets[i] = -1;
-    int code =
-        ranks_meet(config->ranks, tcp->sockets && tcp->flows && tcp->active ? 0 : -ENOMEM, NULL);
-    if (code == 0) {
-        struct connecting connecting = {.ranks = config->ranks,
-                                        .interface = settings->interface,
-                                        .connections = tcp->connections,
-                                        .sockets = tcp->sockets,
-                                        .listener = -1,
-                                        .deadline_ns = clock_now_ns() + all_ns};
-        connecting.cards = memory_array(config->ranks->place.ranks, sizeof *connecting.cards);
-        code = connecting.cards ? listen_here(&connecting) : -ENOMEM;
-        code = ranks_meet(config->ranks, code, NULL);
-        if (code == 0)
-            code = ranks_gather(config->ranks, &connecting.mine, sizeof connecting.mine,
-                                connecting.cards);
-        if (code == 0)
-            code = ranks_do(config->ranks, "connecting all ranks", connect_all, &connecting);
-        if (connecting.mine.count)
-            inet_ntop(AF_INET, &connecting.mine.addresses[0].host, tcp->address, INET_ADDRSTRLEN);
-        if (connecting.listener >= 0)
-            close(connecting.listener);
-        free(connecting.cards);
-    }
+    tcp->connections = connections;
+    tcp->listener = -1;
+    tcp->flows = memory_array(count, sizeof *tcp->flows);
+    tcp->active = memory_array(count, sizeof(struct tcp_flow *));
+    tcp->flow_count = tcp->flows ? count : 0;
+    for (uint32_t i = 0; i < tcp->flow_count; i++)
+        tcp->flows[i] =
+            (struct tcp_flow){.socket = -1, .peer = i / 2 / connections, .sends = i % 2};
+    int code = tcp->flows && tcp->active ? listen_here(tcp) : -ENOMEM;
+    tcp->cards = ranks_collect(config->ranks, &code, &tcp->mine, sizeof tcp->mine);
+    if (code == 0)
+        code = ranks_do(config->ranks, "connecting all ranks", connect_all, tcp);
+    if (tcp->listener >= 0)
+        close(tcp->listener);
+    free(tcp->cards);
     if (code)
         return code;
-    for (uint32_t i = 0; i < 2 * tcp->socket_count; i++) {
-        tcp->flows[i].socket = tcp->sockets[i / 2];
-        tcp->flows[i].peer = i / 2 / tcp->connections;
-        tcp->flows[i].sends = i % 2;
-    }
     /* On a loopback the kernel copies what is sent in any case, and plain calls cost least. */
     const bool is_auto = strcmp(settings->engine, "auto") == 0;
     const bool is_local = tcp->config.ranks->place.nodes == 1;
@@ -374,10 +350,9 @@ static void transport_tcp_close(void *state, bool failed)
     (void)failed;
     if (tcp->engine_state)
         tcp->engine->close(tcp->engine_state);
-    for (uint32_t i = 0; i < tcp->socket_count; i++)
-        if (tcp->sockets[i] >= 0)
-            close(tcp->sockets[i]);
-    free(tcp->sockets);
+    for (uint32_t i = 0; i < tcp->flow_count; i += 2)
+        if (tcp->flows[i].socket >= 0)
+            close(tcp->flows[i].socket);
     free(tcp->flows);
     free(tcp->active);
 }
@@ -385,10 +360,11 @@ static void transport_tcp_close(void *state, bool failed)
 static void transport_tcp_describe(void *state, char *text, size_t bytes)
 {
     const struct transport_tcp_state *tcp = state;
+    char address[INET_ADDRSTRLEN];
 
-    snprintf(text, bytes, "TCP from %s, %u connection%s per pair, %s", tcp->address,
-             tcp->connections, tcp->connections == 1 ? "" : "s",
-             tcp->engine->describe(tcp->engine_state));
+    inet_ntop(AF_INET, &tcp->mine.addresses[0].host, address, sizeof address);
+    snprintf(text, bytes, "TCP from %s, %u connection%s per pair, %s", address, tcp->connections,
+             tcp->connections == 1 ? "" : "s", tcp->engine->describe(tcp->engine_state));
 }
 
 /* Divide a message over the connections. Small ones use the first only. */
@@ -402,7 +378,7 @@ static int transport_tcp_start(void *state, const struct transport_message *mess
 
     for (uint64_t i = 0; i < parts && code == 0; i++) {
         const uint64_t from = message->bytes * i / parts, to = message->bytes * (i + 1) / parts;
-        struct tcp_flow *flow = &tcp->flows[2 * (message->peer * tcp->connections + i) + sends];
+        struct tcp_flow *flow = flow_of(tcp, message->peer, i) + sends;
         if (from == to)
             continue;
         if (flow->count == TCP_SEGMENTS)
@@ -413,7 +389,7 @@ static int transport_tcp_start(void *state, const struct transport_message *mess
             continue;
         if (!flow->is_busy) /* else it waits for notices */
             tcp->active[tcp->active_count++] = flow;
-        assert(tcp->active_count <= 2 * tcp->socket_count);
+        assert(tcp->active_count <= tcp->flow_count);
         flow->is_busy = true;
         code = tcp->engine->start ? tcp->engine->start(tcp->engine_state, flow) : 0;
     }

@@ -3,12 +3,14 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/gradients.h"
 #include "base/memory.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Polls between two looks at the clock, and the time between two looks at the other ranks: latency
  * is not to be disturbed. */
@@ -58,36 +60,21 @@ const char *transport_describe(const struct transport *transport, char *text)
     return text;
 }
 
-int transport_send(struct transport *transport, const struct transport_message *message)
+int transport_start(struct transport *transport, const struct transport_message *message,
+                    bool sends)
 {
-    return transport->ops->start(transport->state, message, true);
+    return transport->ops->start(transport->state, message, sends);
 }
 
-int transport_receive(struct transport *transport, const struct transport_message *message)
+int transport_copy(struct transport *transport, bool back, uint64_t at, uint64_t bytes)
 {
-    return transport->ops->start(transport->state, message, false);
-}
-
-int transport_put(struct transport *transport, uint64_t at, uint64_t bytes)
-{
-    return transport->ops->copy ? transport->ops->copy(transport->state, false, at, bytes) : 0;
-}
-
-int transport_get(struct transport *transport, uint64_t at, uint64_t bytes)
-{
-    return transport->ops->copy ? transport->ops->copy(transport->state, true, at, bytes) : 0;
+    assert(at + bytes <= transport->config.bytes);
+    return transport->ops->copy ? transport->ops->copy(transport->state, back, at, bytes) : 0;
 }
 
 bool transport_allows_collectives(const struct transport *transport)
 {
     return transport->ops->collective || !transport->ops->copy;
-}
-
-int transport_start_collective(struct transport *transport, enum collective kind, uint64_t out,
-                               uint64_t in, uint64_t bytes)
-{
-    assert(bytes % transport->config.ranks->place.ranks == 0);
-    return transport->ops->collective(transport->state, kind, out, in, bytes);
 }
 
 /* most: pending when done. */
@@ -126,4 +113,105 @@ int transport_make_room(struct transport *transport, uint32_t window)
     assert(window > 0 && window <= TRANSPORT_DEPTH);
     return transport->ops->pending(transport->state) < window ? 0
                                                               : wait_until(transport, window / 2);
+}
+
+/* ---- collectives ---- */
+
+const char *const collective_names[COLLECTIVES] = {"all_reduce", "reduce_scatter", "all_gather",
+                                                   "broadcast", "all_to_all"};
+
+double collective_bus_factor(enum collective kind, uint32_t ranks)
+{
+    return kind == COLLECTIVE_ALL_REDUCE  ? gradients_sent_bytes(1, ranks)
+           : kind == COLLECTIVE_BROADCAST ? 1
+                                          : (double)(ranks - 1) / ranks;
+}
+
+struct ring {
+    struct transport *transport;
+    uint32_t rank, ranks;
+    uint64_t out, in, part_bytes;
+};
+
+/* The part or rank that comes `back` before. */
+static uint32_t before(const struct ring *ring, uint32_t part, uint32_t back)
+{
+    return (part + 2 * ring->ranks - back) % ring->ranks;
+}
+
+static int exchange(const struct ring *ring, struct transport_message to,
+                    struct transport_message from)
+{
+    int code = transport_start(ring->transport, &from, false);
+
+    if (code == 0)
+        code = transport_start(ring->transport, &to, true);
+    return code ? code : transport_wait(ring->transport);
+}
+
+/* Each rank sends to the next and receives from the one before, one part at a time, so every link
+ * carries (ranks - 1) / ranks of the bytes, the least possible. Part RANK is in `in`, or (is_own)
+ * still in `out`, and ends in `in` of all ranks; or (adds) the sum of part RANK ends there. */
+static int pass_around(const struct ring *ring, bool is_own, bool adds)
+{
+    const uint64_t bytes = ring->part_bytes;
+    unsigned char *arena = ring->transport->config.arena;
+    int code = 0;
+
+    for (uint32_t step = 0; step + 1 < ring->ranks && code == 0; step++) {
+        const uint64_t sent = before(ring, ring->rank, adds + step) * bytes;
+        const uint64_t received = before(ring, ring->rank, adds + step + 1) * bytes;
+        const uint64_t base = is_own && step == 0 ? ring->out : ring->in;
+        code = exchange(ring,
+                        (struct transport_message){before(ring, ring->rank, ring->ranks - 1),
+                                                   base + sent, ring->in + sent, bytes},
+                        (struct transport_message){before(ring, ring->rank, 1), base + received,
+                                                   ring->in + received, bytes});
+        const float *mine = (const float *)(const void *)(arena + ring->out + received);
+        float *sum = (float *)(void *)(arena + ring->in + received);
+        for (uint64_t i = 0; adds && i < bytes / sizeof *sum && code == 0; i++)
+            sum[i] += mine[i];
+    }
+    return code;
+}
+
+int transport_collective(struct transport *transport, enum collective kind, uint64_t out,
+                         uint64_t in, uint64_t bytes)
+{
+    const struct ranks_place *place = &transport->config.ranks->place;
+    const uint64_t part = bytes / place->ranks, own = place->rank * part;
+    const struct ring ring = {transport, place->rank, place->ranks, out, in, part};
+    unsigned char *arena = transport->config.arena;
+    int code = 0;
+
+    assert(bytes % place->ranks == 0);
+    if (transport->ops->collective) {
+        code = transport->ops->collective(transport->state, kind, out, in, bytes);
+        return code ? code : transport_wait(transport);
+    }
+    if (kind == COLLECTIVE_ALL_GATHER || kind == COLLECTIVE_ALL_TO_ALL ||
+        (kind == COLLECTIVE_BROADCAST && place->rank == 0))
+        memcpy(arena + in + own, arena + out + own, part);
+    /* Rank 0 hands out the parts of a broadcast, then all pass them around. */
+    for (uint32_t i = 1; kind == COLLECTIVE_BROADCAST && i < place->ranks && code == 0; i++) {
+        const struct transport_message message = {place->rank == 0 ? i : 0, out + i * part,
+                                                  in + i * part, part};
+        if (place->rank == 0 || place->rank == i)
+            code = transport_start(transport, &message, place->rank == 0);
+        if (code == 0)
+            code = transport_wait(transport);
+    }
+    /* In step s each rank sends to the s-th after it, so that nobody is sent to by two. */
+    for (uint32_t step = 1; kind == COLLECTIVE_ALL_TO_ALL && step < place->ranks && code == 0;
+         step++) {
+        const uint32_t next = (place->rank + step) % place->ranks;
+        const uint32_t last = before(&ring, place->rank, step);
+        code = exchange(&ring, (struct transport_message){next, out + next * part, in + own, part},
+                        (struct transport_message){last, out + own, in + last * part, part});
+    }
+    if (code == 0 && (kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_REDUCE_SCATTER))
+        code = pass_around(&ring, true, true);
+    if (code == 0 && kind != COLLECTIVE_REDUCE_SCATTER && kind != COLLECTIVE_ALL_TO_ALL)
+        code = pass_around(&ring, kind == COLLECTIVE_ALL_GATHER, false);
+    return code;
 }

@@ -92,8 +92,9 @@ void transport_close(struct transport *transport, bool failed);
 /* text: TRANSPORT_TEXT_BYTES. Returns text. */
 const char *transport_describe(const struct transport *transport, char *text);
 
-int transport_send(struct transport *transport, const struct transport_message *message);
-int transport_receive(struct transport *transport, const struct transport_message *message);
+/* Send a message, or receive it. */
+int transport_start(struct transport *transport, const struct transport_message *message,
+                    bool sends);
 /* Wait until everything started is done. Returns 0; -ECANCELED if another rank failed; -ETIMEDOUT
  * with the name of a rank that is unresponsive; or a failure of the transport. */
 int transport_wait(struct transport *transport);
@@ -101,13 +102,18 @@ int transport_wait(struct transport *transport);
  * are under way, wait until half of them are done. window: at most TRANSPORT_DEPTH. Returns as
  * transport_wait(). */
 int transport_make_room(struct transport *transport, uint32_t window);
-/* After writing a range of the arena, and before reading one. Off the clock. */
-int transport_put(struct transport *transport, uint64_t at, uint64_t bytes);
-int transport_get(struct transport *transport, uint64_t at, uint64_t bytes);
+/* After writing a range of the arena, and (back) before reading one. Off the clock. */
+int transport_copy(struct transport *transport, bool back, uint64_t at, uint64_t bytes);
+
 /* Can collectives be done at all? Once it is chosen. */
 bool transport_allows_collectives(const struct transport *transport);
-/* One of its own: ops->collective. */
-int transport_start_collective(struct transport *transport, enum collective kind, uint64_t out,
-                               uint64_t in, uint64_t bytes);
+/* Do one, by the transport's own means or, where it has none, by rings of messages. Returns as
+ * transport_wait(). */
+int transport_collective(struct transport *transport, enum collective kind, uint64_t out,
+                         uint64_t in, uint64_t bytes);
+extern const char *const collective_names[COLLECTIVES]; /* "all_reduce" */
+/* Bus bandwidth over algorithm bandwidth, as defined by nccl-tests (doc/PERFORMANCE.md): comparable
+ * with the speed of the hardware, whatever the number of ranks. */
+double collective_bus_factor(enum collective kind, uint32_t ranks);
 
 #endif

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cmd/net/collective.h"
 #include "cmd/net/matrix.h"
 #include "cmd/net/pattern.h"
 #include "cmd/net/rhythm.h"

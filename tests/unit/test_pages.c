@@ -22,7 +22,6 @@
 #include "cmd/help/help.h"
 #include "cmd/commands.h"
 #include "cmd/families.h"
-#include "cmd/net/collective.h"
 #include "pipeline/jobs/infer.h"
 #include "pipeline/jobs/run.h"
 #include "pipeline/result/meter.h"

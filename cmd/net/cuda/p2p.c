@@ -52,8 +52,7 @@ static int transport_p2p_open(void *state, const void *settings,
     struct ranks *ranks = config->ranks;
     const uint32_t count = ranks->place.ranks;
     struct p2p_identity mine = {0};
-    struct p2p_identity *all = memory_array(count, sizeof *all);
-    int code = all ? 0 : -ENOMEM;
+    int code = 0;
 
     if (ranks->place.nodes > 1)
         code = fail(EINVAL, "transport p2p works within one node: use nccl, or verbs");
@@ -62,9 +61,7 @@ static int transport_p2p_open(void *state, const void *settings,
         code = p2p->peers ? gpu_arena_open(&p2p->arena, settings, config) : -ENOMEM;
     if (code == 0)
         code = runtime_share(p2p->arena.memory, mine.bytes);
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, &mine, sizeof mine, all);
+    struct p2p_identity *all = ranks_collect(ranks, &code, &mine, sizeof mine);
     if (code == 0)
         code = ranks_share(ranks, 2 * (uint64_t)count * sizeof(struct gate), &p2p->gates);
     for (uint32_t i = 0; i < count && code == 0; i++)

@@ -625,11 +625,8 @@ static int connect_all(struct verbs_state *verbs)
     const struct verbs_device *device = &verbs->device;
     struct ranks *ranks = verbs->config.ranks;
     const uint32_t count = ranks->place.ranks, pairs = pairs_of(verbs);
-    const uint64_t all_pairs = (uint64_t)count * pairs; /* of a rank */
-    struct verbs_card *cards = memory_array(count, sizeof *cards);
-    uint32_t *numbers =
-        memory_array(all_pairs, sizeof *numbers); /* of queue pairs: of this rank, */
-    uint32_t *all = memory_array(all_pairs * count, sizeof *all); /* and of all ranks */
+    const uint64_t all_pairs = (uint64_t)count * pairs;           /* of a rank */
+    uint32_t *numbers = memory_array(all_pairs, sizeof *numbers); /* of this rank's queue pairs */
     struct verbs_card mine = {.arena = (uint64_t)(uintptr_t)verbs->config.arena,
                               .arena_key = device->arena->rkey,
                               .part_bytes = device->port.max_msg_sz,
@@ -637,22 +634,18 @@ static int connect_all(struct verbs_state *verbs)
                               .link_layer = device->port.link_layer,
                               .mtu = (uint8_t)device->port.active_mtu,
                               .reads = fewest_reads(device->limits.max_qp_rd_atom, READS)};
-    int code = cards && numbers && all ? 0 : -ENOMEM;
+    int code = numbers ? 0 : -ENOMEM;
 
     memcpy(mine.gid, device->gid.gid.raw, sizeof mine.gid);
     if (code == 0 && getrandom(&mine.packet_number, sizeof mine.packet_number, 0) < 0)
         code = fail(errno, "transport verbs: no random number: %s", fail_errno_text(errno));
     mine.packet_number &= PACKET_NUMBER_MASK;
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, &mine, sizeof mine, cards);
+    struct verbs_card *cards = ranks_collect(ranks, &code, &mine, sizeof mine);
     if (code == 0)
         code = agree(verbs, &mine, cards);
     if (code == 0)
         code = create_pairs(verbs, numbers);
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, numbers, all_pairs * sizeof *numbers, all);
+    uint32_t *all = ranks_collect(ranks, &code, numbers, all_pairs * sizeof *numbers);
     for (uint32_t i = 0; i < count && code == 0; i++) {
         verbs->peers[i].arena = cards[i].arena;
         verbs->peers[i].arena_key = cards[i].arena_key;
