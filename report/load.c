@@ -35,18 +35,20 @@ static int seal_of(const json_t *document, char *seal)
     return 0;
 }
 
-int seal_add(json_t *document)
+json_t *seal_add(json_t *document)
 {
     char seal[SEAL_BYTES];
-    char *text = report_json_text(document, REPORT_DIGITS);
+    char *text = json_check() == 0 && document ? report_json_text(document, REPORT_DIGITS) : NULL;
     json_t *as_read = text ? json_loads(text, 0, NULL) : NULL;
-    int code = as_read ? seal_of(as_read, seal) : -ENOMEM;
 
-    if (code == 0 && json_object_set_new(document, KEY, json_text(seal)))
-        code = -ENOMEM;
+    if (!as_read || seal_of(as_read, seal) || json_object_set_new(document, KEY, json_text(seal))) {
+        json_decref(document);
+        document = NULL;
+        fail(ENOMEM, "out of memory for JSON");
+    }
     json_decref(as_read);
     free(text);
-    return code ? fail(ENOMEM, "out of memory for JSON") : 0;
+    return document;
 }
 
 /* Does the document have a wrong checksum? */

@@ -12,8 +12,9 @@
 #include <stdbool.h>
 
 /* Add "checksum", of the contents, independent of layout. It detects figures changed by hand or by
- * accident, not by somebody who recomputes it. Returns 0, or -ENOMEM with a reason. */
-int seal_add(json_t *document);
+ * accident, not by somebody who recomputes it. Returns the document; if it is
+ * incomplete, releases it and returns NULL with a reason. */
+json_t *seal_add(json_t *document);
 
 /* Is a document a result of this version, unchanged, whose "jobs" is an array of objects? Returns 0
  * or a negative errno with a reason. */

@@ -1615,9 +1615,5 @@ json_t *report_json_document(json_t *jobs, json_t *members)
         json_decref(document);
         document = NULL;
     }
-    if (document && seal_add(document) == 0)
-        return document;
-    json_decref(document);
-    fail(ENOMEM, "out of memory");
-    return NULL;
+    return seal_add(document);
 }

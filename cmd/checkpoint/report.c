@@ -339,67 +339,57 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
 
     if (summarise_both(result, &writes, &reads))
         return NULL;
-    json_t *document = json_object(), *object;
-    json_put_text(document, "schema", "iobench-checkpoint");
-    json_put_count(document, "schema_version", 1);
-    json_put_text(document, "iobench_version", PACKAGE_VERSION);
-    json_put_text(document, "command", asked->command);
-    json_put_text(document, "started", result->evidence.environment.started);
-    report_verdict(document, &result->evidence);
     const struct environment *place = &result->evidence.environment;
+    json_t *object,
+        *document = json_pack("{s:s, s:i, s:s, s:o, s:o}", "schema", "iobench-checkpoint",
+                              "schema_version", 1, "iobench_version", PACKAGE_VERSION, "command",
+                              json_text(asked->command), "started", json_text(place->started));
+    report_verdict(document, &result->evidence);
     object = report_environment(place);
     json_put_count(object, "cpus", place->cpu_count);
     json_put_count(object, "processes", result->processes);
     json_put_count(object, "nodes", result->nodes);
     json_object_set_new(document, "place", object);
     const struct model_files *files = &result->files;
-    object = json_put_new(document, "model", files->count ? json_object() : json_null());
-    if (files->count) {
-        json_put_text(object, "name", job->model.model.name);
-        json_put_count(object, "parameters", job->model.model.parameters);
-        json_put_count(object, "ranks", files->ranks);
-        json_put_count(object, "tensor_parallel", files->tensor);
-        json_put_count(object, "pipeline_parallel", files->pipeline);
-        json_put_count(object, "data_parallel", files->data);
-        json_put_count(object, "zero_stage", files->zero);
-        json_object_set_new(object, "as_published", json_boolean(files->is_published));
-        json_put_count(object, "files", files->count);
-        json_put_count(object, "bytes", files->bytes);
-        json_put_count(object, "full_bytes", files->full_bytes);
-    }
-    json_t *settings = json_object();
-    json_put_text(settings, "path", job->path);
-    json_put_text(settings, "layout", job->is_single ? "single" : "sharded");
-    json_put_count(settings, "chunk_bytes", job->chunk_bytes);
-    json_put_count(settings, "iodepth", job->depth);
-    json_put_text(settings, "writer", result->write_count ? result->writer_engine : NULL);
-    json_put_text(settings, "reader", result->read_count ? result->evidence.reader_engine : NULL);
-    json_object_set_new(settings, "direct", json_boolean(job->direct));
-    json_object_set_new(settings, "fsync", json_boolean(job->sync));
-    json_object_set_new(settings, "verify", json_boolean(job->verify));
-    json_object_set_new(settings, "async", json_boolean(job->is_async));
-    json_put_count(settings, "keep", job->keep);
-    json_put_count(settings, "interval", job->interval);
-    json_put_number(settings, "step_time_s", (double)job->step_ns * 1e-9);
-    json_put_number(settings, "mtbf_s", (double)asked->mtbf_ns * 1e-9);
-    json_put_count(settings, "rank_shift", job->rank_shift);
-    json_put_count(settings, "seed", job->seed);
-    json_object_set_new(document, "settings", settings);
+    json_object_set_new(
+        document, "model",
+        files->count == 0
+            ? json_null()
+            : json_pack("{s:s, s:I, s:i, s:i, s:i, s:i, s:i, s:b, s:i, s:I, s:I}", "name",
+                        job->model.model.name, "parameters",
+                        (json_int_t)job->model.model.parameters, "ranks", files->ranks,
+                        "tensor_parallel", files->tensor, "pipeline_parallel", files->pipeline,
+                        "data_parallel", files->data, "zero_stage", files->zero, "as_published",
+                        files->is_published, "files", files->count, "bytes",
+                        (json_int_t)files->bytes, "full_bytes", (json_int_t)files->full_bytes));
+    object = json_pack(
+        "{s:o, s:s, s:i, s:i, s:o, s:o, s:b, s:b, s:b, s:b, s:I, s:I, s:o, s:o, s:I}", "path",
+        json_text(job->path), "layout", job->is_single ? "single" : "sharded", "chunk_bytes",
+        job->chunk_bytes, "iodepth", job->depth, "writer",
+        json_text(result->write_count ? result->writer_engine : NULL), "reader",
+        json_text(result->read_count ? result->evidence.reader_engine : NULL), "direct",
+        job->direct, "fsync", job->sync, "verify", job->verify, "async", job->is_async, "keep",
+        (json_int_t)job->keep, "interval", (json_int_t)job->interval, "step_time_s",
+        json_number((double)job->step_ns * 1e-9), "mtbf_s",
+        json_number((double)asked->mtbf_ns * 1e-9), "rank_shift", (json_int_t)job->rank_shift);
+    json_put_count(object, "seed", job->seed);
+    json_object_set_new(document, "settings", object);
     json_object_set_new(document, "write",
                         writes.count ? json_phase(&writes, NULL, false) : json_null());
     json_object_set_new(document, "read",
                         reads.count ? json_phase(&reads, NULL, true) : json_null());
     json_put_text(document, "cache_before", cache_of(result));
-    object = json_put_new(document, "training", writes.count ? json_object() : json_null());
-    if (writes.count) {
-        const struct young young = young_of(asked, result, &writes);
-        json_put_count(object, "steps", result->steps);
-        json_put_number(object, "loop_s", job->step_ns ? (double)result->loop_ns * 1e-9 : NAN);
-        json_put_number(object, "lost_s", job->step_ns ? lost_s(asked, result) : NAN);
-        json_put_number(object, "young_write_s", young.write_s);
-        json_put_number(object, "young_interval_s", young.interval_s);
-        json_put_number(object, "young_lost_percent", young.lost_percent);
-    }
+    const struct young young = young_of(asked, result, &writes);
+    json_object_set_new(
+        document, "training",
+        writes.count == 0
+            ? json_null()
+            : json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "steps", (json_int_t)result->steps,
+                        "loop_s", json_number(job->step_ns ? (double)result->loop_ns * 1e-9 : NAN),
+                        "lost_s", json_number(job->step_ns ? lost_s(asked, result) : NAN),
+                        "young_write_s", json_number(young.write_s), "young_interval_s",
+                        json_number(young.interval_s), "young_lost_percent",
+                        json_number(young.lost_percent)));
     json_put_number(document, "ceiling_write_bytes_per_s", result->ceiling.made_per_s);
     json_put_number(document, "ceiling_verify_bytes_per_s", result->ceiling.checked_per_s);
     json_t *list = json_put_new(document, "writes", json_array());
@@ -413,29 +403,25 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
         const struct result_bytes *device = &run->epochs[0].device;
         summarise(&result->reads[i], 1, &value, &phase);
         object = json_phase(&phase, &result->reads[i], true);
-        json_put_text(object, "cache_before", summary_cache_name(run->cold.state));
-        json_put_text(object, "cache_method", run->cold.method);
-        json_put_text(object, "cache_reason", run->cold.reason);
-        json_put_number(object, "device_read_bytes", device->known ? (double)device->bytes : NAN);
-        json_put_text(object, "device_read_method", device->known ? device->method : NULL);
-        json_put_text(object, "device_read_reason", device->known ? NULL : device->reason);
+        json_object_update_new(
+            object,
+            json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "cache_before",
+                      summary_cache_name(run->cold.state), "cache_method",
+                      json_text(run->cold.method), "cache_reason", json_text(run->cold.reason),
+                      "device_read_bytes", json_number(device->known ? (double)device->bytes : NAN),
+                      "device_read_method", json_text(device->known ? device->method : NULL),
+                      "device_read_reason", json_text(device->known ? NULL : device->reason)));
         json_array_append_new(list, object);
     }
-    list = json_array();
+    list = json_put_new(document, "ranks", json_array());
     for (uint32_t i = 0; i < result->ranks; i++) {
         const struct checkpoint_rank *rank = &result->each[i];
-        object = json_object();
-        json_put_count(object, "rank", i);
-        json_put_text(object, "host", rank->host);
-        json_put_count(object, "written_bytes", rank->written);
-        json_put_number(object, "write_s", (double)rank->write_ns * 1e-9);
-        json_put_count(object, "read_bytes", rank->read);
-        json_put_number(object, "read_s", (double)rank->read_ns * 1e-9);
-        json_array_append_new(list, object);
+        json_array_append_new(list, json_pack("{s:i, s:o, s:I, s:o, s:I, s:o}", "rank", i, "host",
+                                              json_text(rank->host), "written_bytes",
+                                              (json_int_t)rank->written, "write_s",
+                                              json_number((double)rank->write_ns * 1e-9),
+                                              "read_bytes", (json_int_t)rank->read, "read_s",
+                                              json_number((double)rank->read_ns * 1e-9)));
     }
-    json_object_set_new(document, "ranks", list);
-    if (json_check() == 0 && document && seal_add(document) == 0)
-        return document;
-    json_decref(document);
-    return NULL;
+    return seal_add(document);
 }

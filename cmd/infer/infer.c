@@ -233,10 +233,7 @@ static json_t *json_of(const struct infer_job *job, const struct infer_result *r
     for (uint32_t i = 0; i < result->row_count; i++)
         json_array_append_new(rows, json_row(result, &result->rows[i]));
     json_object_set_new(document, "batch_sizes", rows);
-    if (json_check() == 0 && document && seal_add(document) == 0)
-        return document;
-    json_decref(document);
-    return NULL;
+    return seal_add(document);
 }
 
 /* ---- the command ---- */

@@ -239,29 +239,25 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
         free(suspects);
         return NULL;
     }
-    json_t *document = json_object();
-    json_put_text(document, "schema", "iobench-net");
-    json_put_count(document, "schema_version", 1);
-    json_put_text(document, "iobench_version", PACKAGE_VERSION);
-    json_put_text(document, "command", asked->command);
-    json_put_text(document, "started", asked->verdict.environment.started);
-    json_object_set_new(document, "place", report_machine(&asked->verdict.environment));
+    json_t *document =
+        json_pack("{s:s, s:i, s:s, s:o, s:o, s:o}", "schema", "iobench-net", "schema_version", 1,
+                  "iobench_version", PACKAGE_VERSION, "command", json_text(asked->command),
+                  "started", json_text(asked->verdict.environment.started), "place",
+                  report_machine(&asked->verdict.environment));
     report_verdict(document, &asked->verdict);
     json_put_text(document, "transport", survey->transport);
     json_put_count(document, "nodes", matrix->nodes);
     list = json_put_new(document, "ranks", json_array());
-    for (uint32_t i = 0; i < asked->ranks->place.ranks; i++) {
-        row = json_append_new(list, json_object());
-        json_put_text(row, "host", asked->ranks->peers[i].host);
-        json_put_count(row, "node", asked->ranks->peers[i].node);
-    }
-    object = json_put_new(document, "settings", json_object());
-    json_put_text(object, "transport", asked->transport);
-    json_put_count(object, "repeats", settings->repeats);
-    json_put_number(object, "repeat_s", (double)settings->repeat_ns * 1e-9);
-    json_object_set_new(object, "verify", json_boolean(settings->verify));
-    json_put_count(object, "pair_bytes", settings->pair_bytes);
+    for (uint32_t i = 0; i < asked->ranks->place.ranks; i++)
+        json_array_append_new(list, json_pack("{s:o, s:i}", "host",
+                                              json_text(asked->ranks->peers[i].host), "node",
+                                              asked->ranks->peers[i].node));
+    object = json_pack("{s:o, s:I, s:o, s:b, s:I}", "transport", json_text(asked->transport),
+                       "repeats", (json_int_t)settings->repeats, "repeat_s",
+                       json_number((double)settings->repeat_ns * 1e-9), "verify", settings->verify,
+                       "pair_bytes", (json_int_t)settings->pair_bytes);
     json_put_count(object, "seed", settings->seed);
+    json_object_set_new(document, "settings", object);
     json_put_number(document, "verified_bytes",
                     settings->verify ? (double)survey->verified_bytes : NAN);
     object = json_put_new(document, "messages", survey->has_sizes ? json_object() : json_null());
@@ -314,10 +310,7 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
                                       : json_null());
     json_object_set_new(document, "series",
                         asked->timeline ? report_timeline(asked->timeline) : json_null());
-    if (json_check() == 0 && document && seal_add(document) == 0)
-        return document;
-    json_decref(document);
-    return NULL;
+    return seal_add(document);
 }
 
 /* ---- gradients and reads beside each other ---- */
@@ -501,24 +494,10 @@ void net_beside_text(const struct net_beside *beside, const struct timeline *tim
         words_print(stdout, "  Doubt", 11, text);
 }
 
-static void put_change(json_t *object, const struct change *change, const char *unit, bool inverse)
-{
-    char key[64];
-
-    snprintf(key, sizeof key, "alone_%s", unit);
-    json_put_number(object, key, inverse ? 1 / change->alone : change->alone);
-    snprintf(key, sizeof key, "beside_%s", unit);
-    json_put_number(object, key, inverse ? 1 / change->beside : change->beside);
-    json_put_number(object, "slow_down", change->slow_down.ratio);
-    json_put_number(object, "slow_down_low95", change->slow_down.low);
-    json_put_number(object, "slow_down_high95", change->slow_down.high);
-}
-
 static json_t *json_stage(const struct net_beside *beside, const struct timeline *timeline,
                           enum net_stage stage)
 {
     const struct provenance ports = ports_of(timeline, stage);
-    json_t *object = json_object();
     double steps = 0, samples = 0, record_bytes = 0;
 
     for (size_t i = 0; i < beside->settings.rounds; i++) {
@@ -526,16 +505,13 @@ static json_t *json_stage(const struct net_beside *beside, const struct timeline
         samples += beside->rounds[i].samples[stage];
         record_bytes += beside->rounds[i].record_bytes[stage];
     }
-    json_put_text(object, "name", net_stage_names[stage]);
-    json_put_number(object, "steps", steps);
-    json_put_number(object, "samples", samples);
-    json_put_number(object, "record_bytes", record_bytes);
-    json_put_number(object, "request_bytes", request_bytes(beside, stage));
-    json_put_number(object, "received_bytes", ports.received);
-    json_put_number(object, "sent_bytes", ports.sent);
-    json_put_number(object, "excess_bytes", ports.excess);
-    json_put_number(object, "expected_gradient_bytes", ports.gradients);
-    return object;
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                     net_stage_names[stage], "steps", json_number(steps), "samples",
+                     json_number(samples), "record_bytes", json_number(record_bytes),
+                     "request_bytes", json_number(request_bytes(beside, stage)), "received_bytes",
+                     json_number(ports.received), "sent_bytes", json_number(ports.sent),
+                     "excess_bytes", json_number(ports.excess), "expected_gradient_bytes",
+                     json_number(ports.gradients));
 }
 
 json_t *net_beside_json(const struct net_beside *beside, const struct timeline *timeline)
@@ -543,28 +519,29 @@ json_t *net_beside_json(const struct net_beside *beside, const struct timeline *
     const struct net_beside_settings *settings = &beside->settings;
     const struct change steps = compare(beside, NET_STAGE_EXCHANGE, step_s);
     const struct change reads = compare(beside, NET_STAGE_READS, sample_s);
-    json_t *object = json_object(), *gradients = json_object(), *read = json_object();
     json_t *stages = json_array();
-    char text[SENTENCE_BYTES];
+    char storage[SENTENCE_BYTES], doubt[SENTENCE_BYTES];
 
-    json_put_count(object, "rounds", settings->rounds);
-    json_put_text(gradients, "network", settings->network);
-    json_put_text(gradients, "precision", settings->halves ? "fp16" : "fp32");
-    json_put_count(gradients, "bytes", beside->rhythm.bytes);
-    json_put_count(gradients, "buckets", beside->rhythm.count);
-    json_put_number(gradients, "compute_s", (double)settings->step_ns * 1e-9);
-    put_change(gradients, &steps, "step_s", false);
-    json_put_number(gradients, "alone_late_percent", late_percent(beside, NET_STAGE_EXCHANGE));
-    json_put_number(gradients, "beside_late_percent", late_percent(beside, NET_STAGE_BOTH));
-    json_put_text(read, "options", settings->reads);
-    json_put_text(read, "cache_before", *beside->cache ? beside->cache : NULL);
-    json_put_text(object, "storage", storage_text(beside, timeline, text));
-    json_put_text(object, "doubt", doubt_text(beside, text));
-    put_change(read, &reads, "samples_per_s", true);
-    json_object_set_new(object, "gradients", gradients);
-    json_object_set_new(object, "reads", read);
     for (int stage = 0; stage < NET_STAGES; stage++)
         json_array_append_new(stages, json_stage(beside, timeline, (enum net_stage)stage));
-    json_object_set_new(object, "stages", stages);
-    return object;
+    json_t *gradients = json_pack(
+        "{s:s, s:s, s:I, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "network",
+        settings->network, "precision", settings->halves ? "fp16" : "fp32", "bytes",
+        (json_int_t)beside->rhythm.bytes, "buckets", beside->rhythm.count, "compute_s",
+        json_number((double)settings->step_ns * 1e-9), "alone_step_s", json_number(steps.alone),
+        "beside_step_s", json_number(steps.beside), "slow_down", json_number(steps.slow_down.ratio),
+        "slow_down_low95", json_number(steps.slow_down.low), "slow_down_high95",
+        json_number(steps.slow_down.high), "alone_late_percent",
+        json_number(late_percent(beside, NET_STAGE_EXCHANGE)), "beside_late_percent",
+        json_number(late_percent(beside, NET_STAGE_BOTH)));
+    json_t *read = json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "options", json_text(settings->reads),
+        "cache_before", json_text(*beside->cache ? beside->cache : NULL), "alone_samples_per_s",
+        json_number(1 / reads.alone), "beside_samples_per_s", json_number(1 / reads.beside),
+        "slow_down", json_number(reads.slow_down.ratio), "slow_down_low95",
+        json_number(reads.slow_down.low), "slow_down_high95", json_number(reads.slow_down.high));
+    return json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "rounds", (json_int_t)settings->rounds,
+                     "storage", json_text(storage_text(beside, timeline, storage)), "doubt",
+                     json_text(doubt_text(beside, doubt)), "gradients", gradients, "reads", read,
+                     "stages", stages);
 }

@@ -779,19 +779,14 @@ static json_t *json_of(const struct sweep *sweep, const char *left_out)
     for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
         json_array_append_new(cells, json_cell(sweep, cell));
     command_text(sweep->invocation, command, sizeof command);
-    json_t *document = json_pack(
+    return seal_add(json_pack(
         "{s:s, s:i, s:s, s:o, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "schema",
         "iobench-sweep", "schema_version", SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION,
         "command", json_text(command), "swept", sweep->target->command->name, "folder",
         json_text(sweep->folder.path), "fingerprint", fingerprint_text(sweep, fingerprint), "runs",
         (json_int_t)sweep->table.rounds, "order_seed", (json_int_t)sweep->settings->order_seed,
         "left_out_reason", known_text(left_out), "cells", cells, "effects", json_effects(sweep),
-        "scaling", json_scaling(sweep));
-    if (document && seal_add(document)) {
-        json_decref(document);
-        document = NULL;
-    }
-    return document;
+        "scaling", json_scaling(sweep)));
 }
 
 /* ---- CSV ---- */
