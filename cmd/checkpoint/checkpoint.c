@@ -15,16 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LAYOUT_SHARDED, LAYOUT_SINGLE };
-
 struct checkpoint_settings {
     struct checkpoint_job job; /* what options set as it is; fill_job() sets the rest */
     char *model, *scale, *writer, *json;
-    uint64_t ranks, subset, chunk_bytes, iodepth, mtbf_ns;
-    int layout;
     uint64_t require_write, require_read; /* bytes/s; 0: none */
 };
 
+/* is_single of a job */
 static const char *const layout_names[] = {"sharded", "single", NULL};
 
 #define FIELD(field) .offset = offsetof(struct checkpoint_settings, field)
@@ -34,17 +31,17 @@ static const struct option_spec checkpoint_options[] = {
      .section = "What is written",
      .summary = "8b, 70b, 405b or 1t, sized and divided among ranks as in MLPerf Storage v3.0, or "
                 "your own, such as gpt,params=1.3b: 14 bytes a parameter"},
-    {"ranks", 0, OPTION_COUNT, FIELD(ranks), .fallback = "auto", .zero = "auto",
+    {"ranks", 0, OPTION_COUNT, FIELD(job.model.ranks), .fallback = "auto", .zero = "auto",
      .maximum = MODEL_RANKS_MAX,
      .summary = "divide the model evenly among this many ranks (ZeRO 3); auto is as published, 8 "
                 "for your own model"},
-    {"subset", 0, OPTION_COUNT, FIELD(subset), .fallback = "all", .zero = "all",
+    {"subset", 0, OPTION_COUNT, FIELD(job.model.subset), .fallback = "all", .zero = "all",
      .maximum = MODEL_RANKS_MAX, .summary = "write the files of the first ranks only"},
     {"scale", 0, OPTION_TEXT, FIELD(scale), .fallback = "1", .metavar = "FRACTION",
      .summary = "write this part of every file, such as 1/1000: for small machines"},
     {"bytes", 0, OPTION_SIZE, FIELD(job.model.bytes), .fallback = "auto", .zero = "auto",
      .summary = "the same, by the size of a checkpoint; auto follows --scale"},
-    {"layout", 0, OPTION_CHOICE, FIELD(layout), .fallback = "sharded", .choices = layout_names,
+    {"layout", 0, OPTION_CHOICE, FIELD(job.is_single), .fallback = "sharded", .choices = layout_names,
      .summary = "sharded: files of each rank; single: all ranks write to one file"},
     {"writes", 'n', OPTION_COUNT, FIELD(job.writes), .fallback = "10", .maximum = 100000,
      .summary = "number of checkpoints to write; 0 only reads those that are there"},
@@ -56,10 +53,10 @@ static const struct option_spec checkpoint_options[] = {
      .summary = "leave the last checkpoints in the folder at the end, for a later --writes 0"},
     {"seed", 0, OPTION_COUNT, FIELD(job.seed), .fallback = "1",
      .summary = "random seed of the content"},
-    {"chunk", 'b', OPTION_SIZE, FIELD(chunk_bytes), .fallback = "32MiB", .minimum = 4096,
+    {"chunk", 'b', OPTION_SIZE, FIELD(job.chunk_bytes), .fallback = "32MiB", .minimum = 4096,
      .maximum = 1 << 30, .section = "How",
      .summary = "size of each write and read, a multiple of 4 KiB"},
-    {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "4", .minimum = 1, .maximum = 1024,
+    {"iodepth", 'q', OPTION_COUNT, FIELD(job.depth), .fallback = "4", .minimum = 1, .maximum = 1024,
      .summary = "chunks in flight per rank"},
     {"direct", 0, OPTION_FLAG, FIELD(job.direct), .fallback = "no",
      .summary = "bypass the page cache (O_DIRECT)"},
@@ -84,7 +81,7 @@ static const struct option_spec checkpoint_options[] = {
      .maximum = 1e9, .summary = "steps between checkpoints"},
     {"async", 0, OPTION_FLAG, FIELD(job.is_async), .fallback = "no",
      .summary = "train on while a checkpoint is written; the next one waits for it"},
-    {"mtbf", 0, OPTION_DURATION, FIELD(mtbf_ns), .fallback = "3h", .minimum = 1,
+    {"mtbf", 0, OPTION_DURATION, FIELD(job.mtbf_ns), .fallback = "3h", .minimum = 1,
      .summary = "mean time between failures, for Young's formula"},
     JOB_DROP_ROW(offsetof(struct checkpoint_settings, job.cold), "yes"),
     JOB_SERVER_ROWS(offsetof(struct checkpoint_settings, job.cold)),
@@ -135,11 +132,6 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
 {
     *job = settings->job;
     job->path = path;
-    job->model.ranks = (uint32_t)settings->ranks;
-    job->model.subset = (uint32_t)settings->subset;
-    job->is_single = settings->layout == LAYOUT_SINGLE;
-    job->chunk_bytes = (uint32_t)settings->chunk_bytes;
-    job->depth = (uint32_t)settings->iodepth;
     job->leave |= job->writes == 0;
     int code = 0;
     if ((settings->require_write && !job->writes) || (settings->require_read && !job->reads))
@@ -148,7 +140,7 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
         code = fail(EINVAL, "--writes 0 --reads 0: nothing to do");
     else if (job->is_async && job->step_ns == 0)
         code = fail(EINVAL, "--async: needs a training loop: add --step-time");
-    else if (settings->chunk_bytes % MODEL_BLOCK_BYTES)
+    else if (job->chunk_bytes % MODEL_BLOCK_BYTES)
         code = fail(EINVAL, "--chunk: not a multiple of 4 KiB");
     if (code == 0)
         code = model_choose(settings->model, &job->model.model);
@@ -168,16 +160,16 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
 }
 
 /* Returns 0, 1 if the result is not valid, or a negative errno. */
-static int report(const struct checkpoint_settings *settings, const struct checkpoint_asked *asked,
+static int report(const struct checkpoint_settings *settings, const struct checkpoint_job *job,
                   const struct checkpoint_result *result)
 {
     const bool is_good = result->evidence.valid && !result->evidence.degraded_reason[0];
     int code = 0;
 
     if (!settings->json || strcmp(settings->json, "-") != 0)
-        code = checkpoint_report_text(asked, result);
+        code = checkpoint_report_text(job, result);
     if (code == 0 && settings->json) {
-        json_t *document = checkpoint_report_json(asked, result);
+        json_t *document = checkpoint_report_json(job, result);
         code = document ? json_file_write(settings->json, document) : -ENOMEM;
     }
     if (code == 0 && is_good) {
@@ -218,16 +210,15 @@ static int checkpoint_command(const struct invocation *invocation)
             .progress = ranks.place.rank == 0 ? show_checkpoint_progress : NULL, .context = &line};
         struct checkpoint_result result;
         char command[4096];
-        const struct checkpoint_asked asked = {
-            .job = &job, .command = command, .mtbf_ns = settings->mtbf_ns};
         command_text(invocation, command, sizeof command);
+        job.command = command;
         code = ranks.place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
         code = ranks_meet(&ranks, code, NULL); /* refuse before the work, not after it */
         if (code == 0) {
             code = checkpoint_run(&job, &ranks, &observer, &result);
             line_clear(&line);
             if (code == 0)
-                code = ranks.place.rank == 0 ? report(settings, &asked, &result)
+                code = ranks.place.rank == 0 ? report(settings, &job, &result)
                                              : !result.evidence.valid;
             checkpoint_destroy(&result);
         }

@@ -74,7 +74,7 @@ static int make_place(struct checkpoint_shared *shared)
     int code = job->writes && !is_there ? check_space(shared) : 0; /* if refused, makes no folder */
 
     if (code == 0 && job->writes)
-        code = snapshot_check_size(&shared->result->files, job->chunk_bytes);
+        code = snapshot_check_size(&shared->result->files, (uint32_t)job->chunk_bytes);
     if (code == 0)
         code = snapshot_open(&shared->store, job->path, job->writes > 0);
     if (code == 0 && job->writes && is_there)

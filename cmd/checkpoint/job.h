@@ -14,10 +14,10 @@
 #include "pipeline/settings/settings.h"
 
 struct checkpoint_job {
-    const char *path;
+    const char *path, *command; /* command: the command line, for the report */
     struct model_request model;
-    bool is_single; /* all ranks share one file */
-    uint32_t chunk_bytes, depth;
+    int is_single; /* 1: all ranks share one file */
+    uint64_t chunk_bytes, depth;
     const struct plugin *writer; /* NULL: the best available */
     const char *reader;          /* as for a run */
     bool direct, sync, verify;
@@ -26,7 +26,7 @@ struct checkpoint_job {
     uint64_t writes, reads, keep;
     uint64_t step_ns, interval; /* steps between checkpoints; step_ns 0: no training */
     uint64_t rank_shift;        /* rank r reads what rank r + shift wrote */
-    uint64_t seed, io_timeout_ns, silence_ns;
+    uint64_t seed, io_timeout_ns, silence_ns, mtbf_ns;
     struct cold_settings cold;
 };
 

@@ -133,7 +133,7 @@ int model_list(const struct model_request *request, struct model_files *files)
 
     const struct model_size *size = request->model.size;
     *files = (struct model_files){.tensor = 1, .pipeline = 1, .zero = 3};
-    files->data = request->ranks ? request->ranks : RANKS_OF_OWN;
+    files->data = request->ranks ? (uint32_t)request->ranks : RANKS_OF_OWN;
     if (size &&
         (request->ranks == 0 || request->ranks == size->tensor * size->pipeline * size->data)) {
         files->is_published = true;
@@ -144,8 +144,9 @@ int model_list(const struct model_request *request, struct model_files *files)
     }
     files->ranks = files->tensor * files->pipeline * files->data;
     if (request->subset > files->ranks)
-        return fail(EINVAL, "--subset %u: the model has %u ranks", request->subset, files->ranks);
-    const uint32_t written = request->subset ? request->subset : files->ranks;
+        return fail(EINVAL, "--subset %llu: the model has %u ranks",
+                    (unsigned long long)request->subset, files->ranks);
+    const uint32_t written = request->subset ? (uint32_t)request->subset : files->ranks;
     for (uint32_t rank = 0; rank < written && code == 0; rank++)
         code = add_rank(files, &request->model, rank);
     if (code)

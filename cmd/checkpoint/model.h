@@ -50,8 +50,8 @@ struct model_files {
 
 struct model_request {
     struct model_choice model;
-    uint32_t ranks;  /* number of ranks for ZeRO 3 sharding; 0: as published (own models: 8) */
-    uint32_t subset; /* write only the files of the first `subset` ranks; 0: all */
+    uint64_t ranks;  /* number of ranks for ZeRO 3 sharding; 0: as published (own models: 8) */
+    uint64_t subset; /* write only the files of the first `subset` ranks; 0: all */
     double scale;    /* of each file's size, at most 1 */
     uint64_t bytes;  /* total size, overrides scale; 0: use scale */
 };

@@ -12,6 +12,7 @@
 #include "report/words.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,10 +104,10 @@ struct young {
     double write_s, interval_s, lost_percent;
 };
 
-static struct young young_of(const struct checkpoint_asked *asked,
+static struct young young_of(const struct checkpoint_job *job,
                              const struct checkpoint_result *result, const struct phase *writes)
 {
-    const double mtbf_s = (double)asked->mtbf_ns * 1e-9;
+    const double mtbf_s = (double)job->mtbf_ns * 1e-9;
     const double after_s = fmax(writes->durable_s - writes->wall_s, 0);
     struct young young = {.write_s =
                               (double)result->files.full_bytes / writes->bytes_per_s + after_s};
@@ -118,10 +119,9 @@ static struct young young_of(const struct checkpoint_asked *asked,
 }
 
 /* Return the time that the training loop lost to checkpoints. */
-static double lost_s(const struct checkpoint_asked *asked, const struct checkpoint_result *result)
+static double lost_s(const struct checkpoint_job *job, const struct checkpoint_result *result)
 {
-    return (double)result->loop_ns * 1e-9 -
-           (double)result->steps * (double)asked->job->step_ns * 1e-9;
+    return (double)result->loop_ns * 1e-9 - (double)result->steps * (double)job->step_ns * 1e-9;
 }
 
 static const char *cache_of(const struct checkpoint_result *result)
@@ -141,8 +141,7 @@ static const char *seconds(double value, char *text)
     return words_duration(value > 0 ? (uint64_t)(value * 1e9) : 0, text);
 }
 
-int checkpoint_report_text(const struct checkpoint_asked *asked,
-                           const struct checkpoint_result *result)
+int checkpoint_report_text(const struct checkpoint_job *job, const struct checkpoint_result *result)
 {
     const struct result *evidence = &result->evidence;
     const char *cache = cache_of(result);
@@ -168,7 +167,6 @@ int checkpoint_report_text(const struct checkpoint_asked *asked,
         printf("  DEGRADED %s\n", escape_shown(evidence->degraded_reason));
     printf("\n");
     const struct environment *place = &evidence->environment;
-    const struct checkpoint_job *job = asked->job;
     char chunk[32], memory[32];
     const struct model_files *files = &result->files;
     char bytes[32], full[32];
@@ -189,13 +187,13 @@ int checkpoint_report_text(const struct checkpoint_asked *asked,
            escape_shown(place->mount_point), place->devices[0] ? " on " : "",
            escape_shown(place->devices));
     if (result->write_count)
-        printf("  Writer   %s; %u chunks of %s in flight per rank; %s; %s\n", result->writer_engine,
-               job->depth, bytes_text(job->chunk_bytes, chunk, sizeof chunk),
+        printf("  Writer   %s; %" PRIu64 " chunks of %s in flight per rank; %s; %s\n",
+               result->writer_engine, job->depth, bytes_text(job->chunk_bytes, chunk, sizeof chunk),
                job->sync ? "fsync" : "not synced",
                job->is_async ? "asynchronous" : "training waits");
     if (result->read_count)
-        printf("  Reader   %s; %u in flight per rank%s\n", evidence->reader_engine, job->depth,
-               job->verify ? "; each chunk's CRC-32C verified" : "; NOT verified");
+        printf("  Reader   %s; %" PRIu64 " in flight per rank%s\n", evidence->reader_engine,
+               job->depth, job->verify ? "; each chunk's CRC-32C verified" : "; NOT verified");
     printf("  Host     %s: %u CPUs (%s), %s of memory, %s\n", escape_shown(place->host),
            place->cpu_count, escape_shown(place->cpu),
            bytes_text(place->memory_bytes, memory, sizeof memory), escape_shown(place->kernel));
@@ -224,7 +222,7 @@ int checkpoint_report_text(const struct checkpoint_asked *asked,
                writes.durability == CHECKPOINT_UNVERIFIED ? "unverified, " : "",
                seconds(writes.durable_s, durable), seconds(writes.sync_s, synced));
     char step[WORDS_BYTES], lost[WORDS_BYTES], each[WORDS_BYTES];
-    const double lost_all = lost_s(asked, result);
+    const double lost_all = lost_s(job, result);
     if (job->step_ns && writes.count)
         printf("  Training %llu steps of %s: lost %s to %llu checkpoint%s, %s each, %.1f%% of the "
                "time\n",
@@ -232,14 +230,14 @@ int checkpoint_report_text(const struct checkpoint_asked *asked,
                seconds(lost_all, lost), (unsigned long long)writes.count,
                writes.count == 1 ? "" : "s", seconds(lost_all / (double)writes.count, each),
                100 * lost_all / ((double)result->loop_ns * 1e-9));
-    const struct young young = young_of(asked, result, &writes);
+    const struct young young = young_of(job, result, &writes);
     char whole[WORDS_BYTES], mtbf[WORDS_BYTES], every[WORDS_BYTES];
     if (writes.count)
         printf(
             "  Interval %s by Young's formula, with one failure in %s and %s for an unscaled "
             "checkpoint\n           at this rate; %.1f%% of the time is then lost to checkpoints "
             "and failures\n",
-            seconds(young.interval_s, every), words_duration(asked->mtbf_ns, mtbf),
+            seconds(young.interval_s, every), words_duration(job->mtbf_ns, mtbf),
             seconds(young.write_s, whole), young.lost_percent);
     const double written = (double)writes.bytes * (double)writes.count;
     char read[32];
@@ -330,11 +328,10 @@ static json_t *json_phase(const struct phase *phase, const struct checkpoint_row
     return object;
 }
 
-json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
+json_t *checkpoint_report_json(const struct checkpoint_job *job,
                                const struct checkpoint_result *result)
 {
     struct phase writes, reads, phase;
-    const struct checkpoint_job *job = asked->job;
     double value; /* of one row */
 
     if (summarise_both(result, &writes, &reads))
@@ -343,7 +340,7 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     json_t *object,
         *document = json_pack("{s:s, s:i, s:s, s:o, s:o}", "schema", "iobench-checkpoint",
                               "schema_version", 1, "iobench_version", PACKAGE_VERSION, "command",
-                              json_text(asked->command), "started", json_text(place->started));
+                              json_text(job->command), "started", json_text(place->started));
     report_verdict(document, &result->evidence);
     object = report_environment(place);
     json_put_count(object, "cpus", place->cpu_count);
@@ -363,15 +360,15 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
                         files->is_published, "files", files->count, "bytes",
                         (json_int_t)files->bytes, "full_bytes", (json_int_t)files->full_bytes));
     object = json_pack(
-        "{s:o, s:s, s:i, s:i, s:o, s:o, s:b, s:b, s:b, s:b, s:I, s:I, s:o, s:o, s:I}", "path",
+        "{s:o, s:s, s:I, s:I, s:o, s:o, s:b, s:b, s:b, s:b, s:I, s:I, s:o, s:o, s:I}", "path",
         json_text(job->path), "layout", job->is_single ? "single" : "sharded", "chunk_bytes",
-        job->chunk_bytes, "iodepth", job->depth, "writer",
+        (json_int_t)job->chunk_bytes, "iodepth", (json_int_t)job->depth, "writer",
         json_text(result->write_count ? result->writer_engine : NULL), "reader",
         json_text(result->read_count ? result->evidence.reader_engine : NULL), "direct",
         job->direct, "fsync", job->sync, "verify", job->verify, "async", job->is_async, "keep",
         (json_int_t)job->keep, "interval", (json_int_t)job->interval, "step_time_s",
         json_number((double)job->step_ns * 1e-9), "mtbf_s",
-        json_number((double)asked->mtbf_ns * 1e-9), "rank_shift", (json_int_t)job->rank_shift);
+        json_number((double)job->mtbf_ns * 1e-9), "rank_shift", (json_int_t)job->rank_shift);
     json_put_count(object, "seed", job->seed);
     json_object_set_new(document, "settings", object);
     json_object_set_new(document, "write",
@@ -379,14 +376,14 @@ json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
     json_object_set_new(document, "read",
                         reads.count ? json_phase(&reads, NULL, true) : json_null());
     json_put_text(document, "cache_before", cache_of(result));
-    const struct young young = young_of(asked, result, &writes);
+    const struct young young = young_of(job, result, &writes);
     json_object_set_new(
         document, "training",
         writes.count == 0
             ? json_null()
             : json_pack("{s:I, s:o, s:o, s:o, s:o, s:o}", "steps", (json_int_t)result->steps,
                         "loop_s", json_number(job->step_ns ? (double)result->loop_ns * 1e-9 : NAN),
-                        "lost_s", json_number(job->step_ns ? lost_s(asked, result) : NAN),
+                        "lost_s", json_number(job->step_ns ? lost_s(job, result) : NAN),
                         "young_write_s", json_number(young.write_s), "young_interval_s",
                         json_number(young.interval_s), "young_lost_percent",
                         json_number(young.lost_percent)));

@@ -7,20 +7,14 @@
 
 #include <jansson.h>
 
-struct checkpoint_asked {
-    const struct checkpoint_job *job;
-    const char *command; /* the command line */
-    uint64_t mtbf_ns;    /* mean time between failures */
-};
-
 /* Returns 0 or, with nothing printed, -ENOMEM with a reason. */
-int checkpoint_report_text(const struct checkpoint_asked *asked,
+int checkpoint_report_text(const struct checkpoint_job *job,
                            const struct checkpoint_result *result);
 /* Set the median rates of all writes and of all reads, bytes/s. Returns 0 or -ENOMEM with a reason.
  */
 int checkpoint_report_rates(const struct checkpoint_result *result, double *written, double *read);
 /* Return the sealed document; NULL with a reason. */
-json_t *checkpoint_report_json(const struct checkpoint_asked *asked,
+json_t *checkpoint_report_json(const struct checkpoint_job *job,
                                const struct checkpoint_result *result);
 
 #endif

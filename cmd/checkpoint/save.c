@@ -233,7 +233,7 @@ static int save_rank(void *context, struct workers *workers, uint64_t number)
         if (snapshot->files[i].rank == rank.figures->rank)
             code = write_file(&rank, i);
     rank.figures->wall_ns = rank_start_elapsed_ns(&save->start);
-    rank.figures->latency_ns = rank.writer.figures.latency_ns;
+    rank.figures->latency_ns = rank.writer.latency_ns;
     if (number == 0)
         snprintf(save->engine, sizeof save->engine, "%s", rank.writer.engine);
     writer_close(&rank.writer);

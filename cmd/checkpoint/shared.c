@@ -46,7 +46,7 @@ int shared_prepare(struct checkpoint_shared *shared, uint32_t ranks, uint32_t ch
     rank_buffers_destroy(buffers);
     free(shared->figures);
     *buffers = (struct rank_buffers){
-        .ranks = count, .depth = shared->job->depth, .chunk_bytes = chunk_bytes};
+        .ranks = count, .depth = (uint32_t)shared->job->depth, .chunk_bytes = chunk_bytes};
     shared->figures = memory_array(count + 1, sizeof *shared->figures);
     if (!shared->figures)
         return -ENOMEM;

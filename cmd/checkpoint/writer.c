@@ -14,15 +14,6 @@
 
 static const uint64_t DRAIN_NS = UINT64_C(10000000000), STEP_NS = 100000000;
 
-static int open_with(struct writer *writer, const struct plugin *plugin)
-{
-    writer->ops = (const struct writer_ops *)(const void *)plugin; /* its first member */
-    writer->state = memory_zeroed(plugin->state_size);
-    if (!writer->state)
-        return -ENOMEM;
-    return writer->ops->open(writer->state, &writer->config, writer->engine);
-}
-
 static void close_engine(struct writer *writer)
 {
     if (writer->is_held) {
@@ -37,28 +28,31 @@ static void close_engine(struct writer *writer)
 int writer_open(struct writer *writer, const struct plugin *plugin,
                 const struct writer_config *config)
 {
+    const struct plugin *const only[] = {plugin, NULL};
+    int code = 0, refusal = 0;
+
     *writer = (struct writer){.config = *config};
     writer->requests = memory_array(config->depth, sizeof *writer->requests);
     if (!writer->requests)
         return -ENOMEM;
-    int code;
-    if (plugin)
-        code = open_with(writer, plugin);
-    else {
-        /* Open the best writer that works; the engine text names the refused one and the reason. */
-        code = open_with(writer, writer_registry[0]);
-        for (const struct plugin *const *row = writer_registry + 1; *row && code < 0; row++) {
-            const int refusal = code;
-            close_engine(writer);
-            code = open_with(writer, *row);
-            const size_t length = strlen(writer->engine);
+    /* The best that works; the engine text names the refused one and the reason. */
+    for (const struct plugin *const *row = plugin ? only : writer_registry; *row; row++) {
+        writer->ops = (const struct writer_ops *)(const void *)*row; /* its first member */
+        writer->state = memory_zeroed((*row)->state_size);
+        code = writer->state ? writer->ops->open(writer->state, &writer->config, writer->engine)
+                             : -ENOMEM;
+        const size_t length = strlen(writer->engine);
+        if (refusal)
             snprintf(writer->engine + length, sizeof writer->engine - length,
                      " (writer %s is refused here: %s)", row[-1]->name, fail_errno_text(refusal));
-        }
+        if (code == 0)
+            return 0;
+        if (row[1])
+            close_engine(writer);
+        refusal = code;
     }
-    return code ? fail(code, "--writer %s: refused here: %s", writer->ops->plugin.name,
-                       fail_errno_text(code))
-                : 0;
+    return fail(code, "--writer %s: refused here: %s", writer->ops->plugin.name,
+                fail_errno_text(code));
 }
 
 void writer_close(struct writer *writer)
@@ -116,9 +110,7 @@ int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path)
             return -EAGAIN;
         }
         writer->in_flight--;
-        writer->figures.writes++;
-        writer->figures.bytes += request->bytes;
-        histogram_add(&writer->figures.latency_ns, done.ended_ns - request->submit_ns);
+        histogram_add(&writer->latency_ns, done.ended_ns - request->submit_ns);
         return (int)done.index;
     }
     const uint64_t now_ns = clock_now_ns(), timeout_ns = writer->config.timeout_ns;
@@ -135,8 +127,8 @@ int writer_wait(struct writer *writer, uint64_t wait_ns, const char *path)
 
 struct blocking_writer {
     const struct writer_config *config;
-    struct writer_completion *done; /* a ring of depth */
-    uint32_t first, count;
+    struct writer_completion *done; /* not reaped yet, at most `depth` */
+    uint32_t count;
 };
 
 static int pwrite_open(void *state, const struct writer_config *config,
@@ -164,7 +156,7 @@ static void pwrite_submit(void *state, const struct writer_request *request)
                            (off_t)(request->offset + request->from));
 
     assert(writer->count < writer->config->depth);
-    writer->done[(writer->first + writer->count++) % writer->config->depth] =
+    writer->done[writer->count++] =
         (struct writer_completion){request->index, count < 0 ? -errno : (int)count, clock_now_ns()};
 }
 
@@ -175,9 +167,7 @@ static int pwrite_reap(void *state, struct writer_completion *done, uint64_t wai
     (void)wait_ns;
     if (writer->count == 0)
         return 0;
-    *done = writer->done[writer->first];
-    writer->first = (writer->first + 1) % writer->config->depth;
-    writer->count--;
+    *done = writer->done[--writer->count];
     return 1;
 }
 

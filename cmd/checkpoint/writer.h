@@ -55,11 +55,6 @@ struct writer_ops {
 extern const struct plugin *const writer_registry[];        /* in order of preference */
 extern const struct writer_ops writer_uring, writer_pwrite; /* for the registry alone */
 
-struct writer_figures {
-    uint64_t writes, bytes;
-    struct histogram latency_ns;
-};
-
 struct writer {
     const struct writer_ops *ops;
     void *state;
@@ -68,7 +63,7 @@ struct writer {
     uint32_t in_flight;
     bool is_held; /* after writer_close(): the kernel may still read the buffers, never free them */
     char engine[WRITER_ENGINE_BYTES];
-    struct writer_figures figures;
+    struct histogram latency_ns; /* per write */
 };
 
 /* plugin: NULL for the first that works on this machine. Returns 0 or a negative errno with a

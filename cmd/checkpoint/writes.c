@@ -201,13 +201,14 @@ int writes_run(struct checkpoint_shared *shared)
 {
     const struct checkpoint_job *job = shared->job;
     struct write_phase writing = {.shared = shared};
+    const uint32_t chunk_bytes = (uint32_t)job->chunk_bytes;
     int code =
-        snapshot_plan(&writing.snapshot, &shared->result->files, job->chunk_bytes, job->is_single);
+        snapshot_plan(&writing.snapshot, &shared->result->files, chunk_bytes, job->is_single);
 
     memcpy(writing.snapshot.model, job->model.model.name, sizeof writing.snapshot.model);
     writing.snapshot.seed = job->seed;
     if (code == 0)
-        code = shared_prepare(shared, writing.snapshot.ranks, job->chunk_bytes);
+        code = shared_prepare(shared, writing.snapshot.ranks, chunk_bytes);
     code = ranks_meet(shared->ranks, code, NULL);
     writing.save = (struct save){.store = &shared->store,
                                  .snapshot = &writing.snapshot,

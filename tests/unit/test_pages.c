@@ -279,7 +279,7 @@ static struct checkpoint_result checkpoint_result(struct checkpoint_row *writes,
 }
 
 struct checkpoint_made {
-    const struct checkpoint_asked *asked;
+    const struct checkpoint_job *job;
     const struct checkpoint_result *result;
 };
 
@@ -287,15 +287,17 @@ static json_t *checkpoint_document(const void *context)
 {
     const struct checkpoint_made *made = context;
 
-    return checkpoint_report_json(made->asked, made->result);
+    return checkpoint_report_json(made->job, made->result);
 }
 
 static void all_of_a_checkpoint(void **unused)
 {
     const struct checkpoint_job job = {.path = "/scratch/c",
+                                       .command = "iobench checkpoint",
+                                       .mtbf_ns = MS(3600000),
                                        .model.model = {.name = "mine", .parameters = 1340000000},
-                                       .is_single = true,
-                                       .chunk_bytes = 4 * (uint32_t)MIB,
+                                       .is_single = 1,
+                                       .chunk_bytes = 4 * MIB,
                                        .depth = 16,
                                        .direct = true,
                                        .sync = true,
@@ -306,31 +308,32 @@ static void all_of_a_checkpoint(void **unused)
                                        .interval = 10,
                                        .rank_shift = 1,
                                        .seed = 77};
-    const struct checkpoint_asked asked = {&job, "iobench checkpoint", MS(3600000)};
     struct checkpoint_row writes[3], reads[2];
     struct checkpoint_result result = checkpoint_result(writes, reads);
     double written = 0, read = 0;
 
     (void)unused;
     page_begin();
-    assert_int_equal(checkpoint_report_text(&asked, &result), 0);
+    assert_int_equal(checkpoint_report_text(&job, &result), 0);
     page_end("checkpoint.txt");
-    assert_document("checkpoint.json", checkpoint_report_json(&asked, &result));
-    assert_fails_whole(checkpoint_document, &(struct checkpoint_made){&asked, &result});
+    assert_document("checkpoint.json", checkpoint_report_json(&job, &result));
+    assert_fails_whole(checkpoint_document, &(struct checkpoint_made){&job, &result});
     assert_int_equal(checkpoint_report_rates(&result, &written, &read), 0);
     assert_equal(read, 5 * (double)GIB); /* the median of 4 and 6 */
     /* Without memory there is no report, rather than one without figures. */
     result.write_count = SIZE_MAX / 2;
-    assert_int_equal(checkpoint_report_text(&asked, &result), -ENOMEM);
-    assert_null(checkpoint_report_json(&asked, &result));
+    assert_int_equal(checkpoint_report_text(&job, &result), -ENOMEM);
+    assert_null(checkpoint_report_json(&job, &result));
 }
 
 /* What was not done or is not known leaves no line, or says so. */
 static void all_of_a_poor_checkpoint(void **unused)
 {
-    const struct checkpoint_job job = {
-        .path = "/scratch/c", .chunk_bytes = (uint32_t)MIB, .depth = 1};
-    const struct checkpoint_asked asked = {&job, "iobench checkpoint", MS(3600000)};
+    const struct checkpoint_job job = {.path = "/scratch/c",
+                                       .command = "iobench checkpoint",
+                                       .mtbf_ns = MS(3600000),
+                                       .chunk_bytes = MIB,
+                                       .depth = 1};
     struct checkpoint_row writes[3], reads[2];
     struct checkpoint_result result = checkpoint_result(writes, reads);
 
@@ -347,9 +350,9 @@ static void all_of_a_poor_checkpoint(void **unused)
     writes[0].synced_bytes--;
     writes[0].process_bytes = writes[0].device_bytes = NAN;
     page_begin();
-    checkpoint_report_text(&asked, &result);
+    checkpoint_report_text(&job, &result);
     page_end("checkpoint-unsynced.txt");
-    assert_document("checkpoint-unsynced.json", checkpoint_report_json(&asked, &result));
+    assert_document("checkpoint-unsynced.json", checkpoint_report_json(&job, &result));
 
     result = checkpoint_result(writes, reads);
     strcpy(result.evidence.degraded_reason, "another process wrote");
@@ -358,15 +361,15 @@ static void all_of_a_poor_checkpoint(void **unused)
     result.files.count = 0;
     result.write_count = 0;
     page_begin();
-    checkpoint_report_text(&asked, &result);
+    checkpoint_report_text(&job, &result);
     page_end("checkpoint-read.txt");
-    assert_document("checkpoint-read.json", checkpoint_report_json(&asked, &result));
+    assert_document("checkpoint-read.json", checkpoint_report_json(&job, &result));
 
     result = checkpoint_result(writes, reads);
     writes[1].device_bytes = (double)(writes[1].bytes - 1); /* the others are durable */
     result.read_count = result.evidence.run_count = 0;
     page_begin();
-    checkpoint_report_text(&asked, &result);
+    checkpoint_report_text(&job, &result);
     page_end("checkpoint-unverified.txt");
 
     /* Each alone: none stands for another. */
