@@ -132,9 +132,10 @@ int members_start(struct members *members, const struct job *job, const char *wh
 
 /* ---- scheduling them ---- */
 
-static void note_end(struct member *member)
+static void close_socket(struct member *member)
 {
-    close(member->socket);
+    if (member->socket >= 0)
+        close(member->socket);
     member->socket = -1;
 }
 
@@ -143,11 +144,9 @@ static int hear(struct member *member, char expected, bool may_end)
 {
     struct letter letter = {0};
 
-    if (member->socket < 0)
-        return may_end ? 0 : fail(ECHILD, "'%s' ended early", member->label);
-    int code = await(member->socket, &letter);
+    int code = member->socket < 0 ? -EPIPE : await(member->socket, &letter);
     if (code == -EPIPE) {
-        note_end(member);
+        close_socket(member);
         return may_end ? 0 : fail(ECHILD, "'%s' ended early", member->label);
     }
     return code == 0 && letter.kind != expected ? fail(EPROTO, "'%s' is out of step", member->label)
@@ -173,7 +172,7 @@ int members_prepare(struct members *members, uint32_t rank, uint32_t ranks)
     return code;
 }
 
-static int tell_stage(struct members *members, unsigned stage)
+int members_go(struct members *members, unsigned stage)
 {
     const struct letter letter = {.kind = LETTER_GO};
     int code = 0;
@@ -196,14 +195,9 @@ static int hear_stage(struct members *members, unsigned stage, char expected, bo
 
 int members_ready(struct members *members, unsigned stage)
 {
-    int code = tell_stage(members, stage);
+    int code = members_go(members, stage);
 
     return code ? code : hear_stage(members, stage, LETTER_READY, false);
-}
-
-int members_go(struct members *members, unsigned stage)
-{
-    return tell_stage(members, stage);
 }
 
 bool members_have_ended(struct members *members, unsigned stage)
@@ -229,8 +223,7 @@ void members_end(struct members *members, int code)
     for (uint32_t i = 0; i < members->started; i++) {
         struct member *member = &members->list[i];
         int status = 0;
-        if (member->socket >= 0)
-            note_end(member);
+        close_socket(member);
         while (member->pid > 0 && waitpid(member->pid, &status, 0) < 0 && errno == EINTR)
             ;
         member->pid = 0;

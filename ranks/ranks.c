@@ -345,21 +345,6 @@ static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns
                    UINT64_MAX);
 }
 
-/* Who is waited for is not known here: nobody says that it has reached an exchange. */
-static void tell_watching(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
-{
-    const uint64_t waited_ns = now_ns - start_ns;
-
-    if (ranks->watch_start_ns != start_ns) {
-        ranks->watch_start_ns = start_ns;
-        ranks->watch_tell_ns = tell_ns;
-    }
-    if (waited_ns < ranks->watch_tell_ns)
-        return;
-    ranks->watch_tell_ns *= 2;
-    tell(ranks, "waiting for ", "other ranks", waited_ns);
-}
-
 int ranks_watch(struct ranks *ranks, uint64_t start_ns)
 {
     const uint64_t now_ns = clock_now_ns();
@@ -368,7 +353,15 @@ int ranks_watch(struct ranks *ranks, uint64_t start_ns)
         return 0;
     if (ranks_called_off(ranks))
         return fail(ECANCELED, "another rank failed");
-    tell_watching(ranks, start_ns, now_ns);
+    /* Who is waited for is not known here: nobody says that it has reached an exchange. */
+    if (ranks->watch_start_ns != start_ns) {
+        ranks->watch_start_ns = start_ns;
+        ranks->watch_tell_ns = tell_ns;
+    }
+    if (now_ns - start_ns >= ranks->watch_tell_ns) {
+        ranks->watch_tell_ns *= 2;
+        tell(ranks, "waiting for ", "other ranks", now_ns - start_ns);
+    }
     return check_silence(ranks, start_ns, now_ns);
 }
 
@@ -470,18 +463,10 @@ int ranks_broadcast(struct ranks *ranks, void *data, uint64_t bytes)
     return code;
 }
 
-int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t bytes)
+int ranks_move(struct ranks *ranks, uint32_t other, void *message, uint64_t bytes, bool sends)
 {
-    assert(to < ranks->place.ranks && to != ranks->place.rank);
-    int code = ranks->ops->send(ranks->state, to, message, bytes);
-
-    return transferred(ranks, code ? code : wait_done(ranks));
-}
-
-int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t bytes)
-{
-    assert(from < ranks->place.ranks && from != ranks->place.rank);
-    int code = ranks->ops->receive(ranks->state, from, message, bytes);
+    assert(other < ranks->place.ranks && other != ranks->place.rank);
+    int code = ranks->ops->move(ranks->state, other, message, bytes, sends);
 
     return transferred(ranks, code ? code : wait_done(ranks));
 }
@@ -515,30 +500,14 @@ struct verdict {
     char reason[FAIL_REASON_BYTES / 2];
 };
 
-static int judge_verdicts(const struct verdict *verdicts, uint32_t ranks)
-{
-    uint32_t culprit = ranks; /* the first that failed by itself; others were only aborted */
-    bool alike = true;
-
-    for (uint32_t i = ranks; i-- > 0;)
-        if (verdicts[i].code && (verdicts[i].code != -ECANCELED || culprit == ranks ||
-                                 verdicts[culprit].code == -ECANCELED))
-            culprit = i;
-    if (culprit == ranks)
-        return fail(EPROTO, "a rank failed without a report: are all ranks of the same build?");
-    const struct verdict *verdict = &verdicts[culprit];
-    for (uint32_t i = 0; i < ranks; i++)
-        alike = alike && verdicts[i].code == verdict->code &&
-                strcmp(verdicts[i].reason, verdict->reason) == 0;
-    return alike
-               ? fail(-verdict->code, "%s", verdict->reason)
-               : fail(-verdict->code, "rank %u on %s: %s", culprit, verdict->host, verdict->reason);
-}
-
+/* Collective: the reason of the first rank that failed by itself; others were only aborted. */
 static int learn_why(struct ranks *ranks, int code)
 {
+    const uint32_t count = ranks->place.ranks;
     struct verdict mine = {.code = code};
-    struct verdict *all = memory_array(ranks->place.ranks, sizeof *all);
+    struct verdict *all = memory_array(count, sizeof *all);
+    uint32_t culprit = count;
+    bool alike = true;
 
     if (!all)
         return -ENOMEM;
@@ -546,28 +515,24 @@ static int learn_why(struct ranks *ranks, int code)
     snprintf(mine.reason, sizeof mine.reason, "%.*s", (int)sizeof mine.reason - 1,
              code ? fail_reason() : "");
     int verdict = ranks_gather(ranks, &mine, sizeof mine, all);
-    for (uint32_t i = 0; verdict == 0 && i < ranks->place.ranks; i++) {
+    for (uint32_t i = count; verdict == 0 && i-- > 0;) {
         all[i].host[sizeof all[i].host - 1] = all[i].reason[sizeof all[i].reason - 1] = '\0';
         if (all[i].code > 0 || all[i].code < -ERRNO_MOST)
             all[i].code = -EPROTO;
+        if (all[i].code &&
+            (all[i].code != -ECANCELED || culprit == count || all[culprit].code == -ECANCELED))
+            culprit = i;
     }
-    if (verdict == 0)
-        verdict = judge_verdicts(all, ranks->place.ranks);
+    const struct verdict *why = &all[culprit % count];
+    for (uint32_t i = 0; verdict == 0 && i < count; i++)
+        alike = alike && all[i].code == why->code && strcmp(all[i].reason, why->reason) == 0;
+    if (verdict == 0 && culprit == count)
+        verdict = fail(EPROTO, "a rank failed without a report: are all ranks of the same build?");
+    else if (verdict == 0)
+        verdict = alike ? fail(-why->code, "%s", why->reason)
+                        : fail(-why->code, "rank %u on %s: %s", culprit, why->host, why->reason);
     free(all);
     return verdict;
-}
-
-static int gather_codes(struct ranks *ranks, int code, bool *any)
-{
-    int *codes = memory_array(ranks->place.ranks, sizeof *codes);
-
-    if (!codes)
-        return -ENOMEM;
-    int gathered = ranks_gather(ranks, &code, sizeof code, codes);
-    for (uint32_t i = 0; gathered == 0 && i < ranks->place.ranks; i++)
-        *any = *any || codes[i];
-    free(codes);
-    return gathered;
 }
 
 int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns)
@@ -579,7 +544,11 @@ int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns)
     if (ranks->place.ranks == 1 || ranks->is_unheard)
         return code ? code : ranks->is_unheard ? -ETIMEDOUT : 0;
     snprintf(own, sizeof own, "%s", code ? fail_reason() : "");
-    int met = gather_codes(ranks, code, &any);
+    int *codes = memory_array(ranks->place.ranks, sizeof *codes);
+    int met = codes ? ranks_gather(ranks, &code, sizeof code, codes) : -ENOMEM;
+    for (uint32_t i = 0; met == 0 && i < ranks->place.ranks; i++)
+        any = any || codes[i];
+    free(codes);
     if (waited_ns)
         *waited_ns = clock_now_ns() - start_ns;
     if (met == 0 && any)
@@ -788,10 +757,10 @@ static int answer(struct ranks *ranks, uint32_t rank)
 
     for (int i = 0; i < QUESTIONS && code == 0; i++) {
         uint64_t time_ns;
-        code = ranks_receive(ranks, rank, &time_ns, sizeof time_ns);
+        code = ranks_move(ranks, rank, &time_ns, sizeof time_ns, false);
         time_ns = clock_now_ns();
         if (code == 0)
-            code = ranks_send(ranks, rank, &time_ns, sizeof time_ns);
+            code = ranks_move(ranks, rank, &time_ns, sizeof time_ns, true);
     }
     return code;
 }
@@ -804,9 +773,9 @@ static int measure_offset(struct ranks *ranks, struct ranks_clock *clock)
     for (int i = 0; i < QUESTIONS && code == 0; i++) {
         const uint64_t start_ns = clock_now_ns();
         uint64_t time_ns = start_ns;
-        code = ranks_send(ranks, 0, &time_ns, sizeof time_ns);
+        code = ranks_move(ranks, 0, &time_ns, sizeof time_ns, true);
         if (code == 0)
-            code = ranks_receive(ranks, 0, &time_ns, sizeof time_ns);
+            code = ranks_move(ranks, 0, &time_ns, sizeof time_ns, false);
         const uint64_t end_ns = clock_now_ns();
         if (code || end_ns - start_ns >= least_ns)
             continue;

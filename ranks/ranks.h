@@ -42,8 +42,8 @@ struct ranks_ops {
     void (*leave)(void *state, bool orderly);
     /* Gather `bytes` from each rank, in rank order, into `all` on every rank. */
     int (*gather)(void *state, const void *mine, uint64_t bytes, void *all);
-    int (*send)(void *state, uint32_t to, const void *message, uint64_t bytes);
-    int (*receive)(void *state, uint32_t from, void *message, uint64_t bytes);
+    /* Send a message, or receive it. */
+    int (*move)(void *state, uint32_t other, void *message, uint64_t bytes, bool sends);
     int (*test)(void *state, bool *done); /* poll the last transfer started */
     /* Send a message without waiting for its receipt; receive one, if any, and its sender. */
     int (*call)(void *state, uint32_t to, uint64_t word);
@@ -157,8 +157,8 @@ int ranks_compare(struct ranks *ranks, uint64_t number, uint32_t *other);
 int ranks_broadcast(struct ranks *ranks, void *data, uint64_t bytes);
 /* Collective: sums over all ranks, with the same bits on every rank. count: at most 8. */
 int ranks_sum(struct ranks *ranks, double *values, uint32_t count);
-int ranks_send(struct ranks *ranks, uint32_t to, const void *message, uint64_t bytes);
-int ranks_receive(struct ranks *ranks, uint32_t from, void *message, uint64_t bytes);
+/* Send a message to a rank, or receive it from there. */
+int ranks_move(struct ranks *ranks, uint32_t other, void *message, uint64_t bytes, bool sends);
 
 /* Collective, for anything created once and then found by all ranks, on shared storage or on
  * each node: rank 0 acts first, then the first rank of every other node, then the rest. All fail

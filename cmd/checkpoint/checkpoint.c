@@ -206,8 +206,8 @@ static int checkpoint_command(const struct invocation *invocation)
     if (code == 0) {
         const struct checkpoint_settings *settings = invocation->settings;
         struct line line = line_start();
-        const struct checkpoint_observer observer = {
-            .progress = ranks.place.rank == 0 ? show_checkpoint_progress : NULL, .context = &line};
+        job.progress = ranks.place.rank == 0 ? show_checkpoint_progress : NULL;
+        job.progress_context = &line;
         struct checkpoint_result result;
         char command[4096];
         command_text(invocation, command, sizeof command);
@@ -215,7 +215,7 @@ static int checkpoint_command(const struct invocation *invocation)
         code = ranks.place.rank == 0 ? outputs_check_path(settings->json, "{\"schema\"") : 0;
         code = ranks_meet(&ranks, code, NULL); /* refuse before the work, not after it */
         if (code == 0) {
-            code = checkpoint_run(&job, &ranks, &observer, &result);
+            code = checkpoint_run(&job, &ranks, &result);
             line_clear(&line);
             if (code == 0)
                 code = ranks.place.rank == 0 ? report(settings, &job, &result)

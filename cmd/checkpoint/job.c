@@ -107,10 +107,9 @@ enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *ro
 }
 
 int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
-                   const struct checkpoint_observer *observer, struct checkpoint_result *result)
+                   struct checkpoint_result *result)
 {
     struct checkpoint_shared shared = {.job = job,
-                                       .observer = observer,
                                        .result = result,
                                        .ranks = ranks,
                                        .store = {.folder.fd = -1, .lock.fd = -1},

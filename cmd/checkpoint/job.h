@@ -28,6 +28,10 @@ struct checkpoint_job {
     uint64_t rank_shift;        /* rank r reads what rank r + shift wrote */
     uint64_t seed, io_timeout_ns, silence_ns, mtbf_ns;
     struct cold_settings cold;
+    /* Before each checkpoint; NULL: nobody looks. */
+    void (*progress)(void *context, bool is_read, uint64_t number, uint64_t total,
+                     uint64_t elapsed_ns);
+    void *progress_context;
 };
 
 /* One checkpoint, written or read by all ranks. */
@@ -74,18 +78,11 @@ enum checkpoint_durability {
 
 enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *row);
 
-struct checkpoint_observer {
-    /* Before each checkpoint; NULL: nobody looks. */
-    void (*progress)(void *context, bool is_read, uint64_t number, uint64_t total,
-                     uint64_t elapsed_ns);
-    void *context;
-};
-
 /* Collective. After a failure nothing of this job is left in the folder or, if job->leave is set,
  * only complete checkpoints. Destroy the result in either case. Returns 0 with a result, valid or
  * not, or a negative errno with a reason. */
 int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
-                   const struct checkpoint_observer *observer, struct checkpoint_result *result);
+                   struct checkpoint_result *result);
 void checkpoint_destroy(struct checkpoint_result *result);
 
 #endif

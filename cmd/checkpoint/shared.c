@@ -23,9 +23,9 @@ uint32_t shared_first_rank(const struct checkpoint_shared *shared, uint32_t rank
 void shared_show(const struct checkpoint_shared *shared, bool is_read, uint64_t number,
                  uint64_t total)
 {
-    if (shared->observer->progress)
-        shared->observer->progress(shared->observer->context, is_read, number, total,
-                                   clock_now_ns() - shared->start_ns);
+    if (shared->job->progress)
+        shared->job->progress(shared->job->progress_context, is_read, number, total,
+                              clock_now_ns() - shared->start_ns);
 }
 
 /* ---- memory ---- */

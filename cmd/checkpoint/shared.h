@@ -11,7 +11,6 @@
 
 struct checkpoint_shared {
     const struct checkpoint_job *job;
-    const struct checkpoint_observer *observer;
     struct checkpoint_result *result;
     struct ranks *ranks;
     struct snapshot_store store;

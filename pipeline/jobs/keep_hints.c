@@ -47,8 +47,7 @@ static int collect_hints(struct ranks *ranks, const struct hinting *hinting,
         code = code ? code : ranks_meet(ranks, rank == 0 && !raw ? -ENOMEM : 0, NULL);
         for (uint64_t done = 0; code == 0 && (rank == 0 || rank == from) && done < bytes;) {
             const uint64_t part = bytes - done < MESSAGE_BYTES ? bytes - done : MESSAGE_BYTES;
-            code = rank ? ranks_send(ranks, 0, raw + done, part)
-                        : ranks_receive(ranks, from, raw + done, part);
+            code = ranks_move(ranks, rank ? 0 : from, raw + done, part, rank);
             done += part;
         }
         if (code == 0 && rank == 0)

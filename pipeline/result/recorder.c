@@ -207,7 +207,7 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
                         struct timeline_node *node)
 {
     struct parcel parcel;
-    int code = ranks_receive(ranks, rank, &parcel, sizeof parcel);
+    int code = ranks_move(ranks, rank, &parcel, sizeof parcel, false);
 
     if (code || parcel.bytes == 0)
         return code;
@@ -217,7 +217,7 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
     void *packed = memory_zeroed(parcel.bytes);
     if (!packed)
         return -ENOMEM;
-    code = ranks_receive(ranks, rank, packed, parcel.bytes);
+    code = ranks_move(ranks, rank, packed, parcel.bytes, false);
     node->timeline = code ? NULL : timeline_unpack(packed, parcel.bytes);
     free(packed);
     if (code || !node->timeline)
@@ -282,9 +282,9 @@ static struct timeline *gather_nodes(struct recorder *recorder, struct timeline 
                                 &parcel.bytes)
                 : NULL;
         parcel.bytes = packed ? parcel.bytes : 0;
-        code = ranks_send(ranks, 0, &parcel, sizeof parcel);
+        code = ranks_move(ranks, 0, &parcel, sizeof parcel, true);
         if (code == 0 && packed)
-            ranks_send(ranks, 0, packed, parcel.bytes);
+            ranks_move(ranks, 0, packed, parcel.bytes, true);
         free(packed);
     }
     return own;

@@ -149,12 +149,11 @@ static void mpi_leave(void *state, bool orderly)
     MPI_Finalize();
 }
 
-/* MPI counts in int. */
-static int check_size(uint64_t bytes)
+int mpi_check_size(uint64_t bytes, const char *who)
 {
-    return bytes <= INT_MAX
-               ? 0
-               : fail(E2BIG, "MPI: a message of %llu bytes is too long", (unsigned long long)bytes);
+    return bytes <= INT_MAX ? 0
+                            : fail(E2BIG, "%s: a message of %llu bytes is too long", who,
+                                   (unsigned long long)bytes);
 }
 
 static bool mpi_is_shared(const void *state)
@@ -165,7 +164,7 @@ static bool mpi_is_shared(const void *state)
 static int mpi_gather(void *state, const void *mine, uint64_t bytes, void *all)
 {
     struct mpi_state *mpi = state;
-    int code = check_size(bytes);
+    int code = mpi_check_size(bytes, "MPI");
 
     if (code)
         return code;
@@ -176,32 +175,20 @@ static int mpi_gather(void *state, const void *mine, uint64_t bytes, void *all)
     return check_mpi(status, "gather");
 }
 
-static int mpi_send(void *state, uint32_t to, const void *message, uint64_t bytes)
+static int mpi_move(void *state, uint32_t other, void *message, uint64_t bytes, bool sends)
 {
     struct mpi_state *mpi = state;
-    int code = check_size(bytes);
+    int code = mpi_check_size(bytes, "MPI");
 
     if (code)
         return code;
     mpi_lock();
-    const int status =
-        MPI_Isend(message, (int)bytes, MPI_BYTE, (int)to, TAG_MESSAGE, mpi->ranks, &mpi->request);
+    const int status = sends ? MPI_Isend(message, (int)bytes, MPI_BYTE, (int)other, TAG_MESSAGE,
+                                         mpi->ranks, &mpi->request)
+                             : MPI_Irecv(message, (int)bytes, MPI_BYTE, (int)other, TAG_MESSAGE,
+                                         mpi->ranks, &mpi->request);
     mpi_unlock();
-    return check_mpi(status, "send");
-}
-
-static int mpi_receive(void *state, uint32_t from, void *message, uint64_t bytes)
-{
-    struct mpi_state *mpi = state;
-    int code = check_size(bytes);
-
-    if (code)
-        return code;
-    mpi_lock();
-    const int status =
-        MPI_Irecv(message, (int)bytes, MPI_BYTE, (int)from, TAG_MESSAGE, mpi->ranks, &mpi->request);
-    mpi_unlock();
-    return check_mpi(status, "receive");
+    return check_mpi(status, sends ? "send" : "receive");
 }
 
 static int mpi_test(void *state, bool *done)
@@ -295,8 +282,7 @@ const struct ranks_ops iobench_ranks_mpi = {
     .join = mpi_join,
     .leave = mpi_leave,
     .gather = mpi_gather,
-    .send = mpi_send,
-    .receive = mpi_receive,
+    .move = mpi_move,
     .test = mpi_test,
     .call = mpi_call,
     .hear = mpi_hear,

@@ -92,7 +92,6 @@ int renameat2(int from_fd, const char *from, int to_fd, const char *to, unsigned
 
 static void names_follow_syncs(void **unused)
 {
-    const struct checkpoint_observer observer = {0};
     struct ranks ranks = ranks_alone();
     struct checkpoint_result result;
     struct checkpoint_job job = {.path = folder_path("durable"),
@@ -107,7 +106,7 @@ static void names_follow_syncs(void **unused)
 
     (void)unused;
     assert_int_equal(model_choose("8b", &job.model.model), 0);
-    const int code = checkpoint_run(&job, &ranks, &observer, &result);
+    const int code = checkpoint_run(&job, &ranks, &result);
     if (code)
         fail_msg("%d: %s", code, fail_reason());
     checkpoint_destroy(&result);

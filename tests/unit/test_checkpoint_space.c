@@ -27,7 +27,6 @@ enum { EACH = 1 << 20 };
 /* Writes that many checkpoints where free space is `percent` of one. Returns how it went. */
 static int run(const char *folder, uint64_t writes, uint64_t keep, uint64_t percent)
 {
-    const struct checkpoint_observer observer = {0};
     struct ranks ranks = ranks_alone();
     struct checkpoint_result result;
     struct checkpoint_job job = {.path = folder_path(folder),
@@ -43,7 +42,7 @@ static int run(const char *folder, uint64_t writes, uint64_t keep, uint64_t perc
     assert_int_equal(model_choose("8b", &job.model.model), 0);
     free_bytes = percent * EACH / 100;
     answers = 0;
-    const int code = checkpoint_run(&job, &ranks, &observer, &result);
+    const int code = checkpoint_run(&job, &ranks, &result);
     checkpoint_destroy(&result);
     return code;
 }

@@ -10,7 +10,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,24 +63,14 @@ static void transport_mpi_describe(void *state, char *text, size_t bytes)
     snprintf(text, bytes, "%s", ranks_library(library));
 }
 
-/* MPI counts in int. */
-static int begin_message(struct transport_mpi_state *mpi, uint64_t bytes)
-{
-    if (bytes > INT_MAX)
-        return fail(E2BIG, "transport mpi: a message of %llu bytes is too long",
-                    (unsigned long long)bytes);
-    if (mpi->count == REQUESTS)
-        return fail(EBUSY, "transport mpi: too many messages in flight");
-    return 0;
-}
-
 static int transport_mpi_start(void *state, const struct transport_message *message, bool sends)
 {
     struct transport_mpi_state *mpi = state;
     unsigned char *data = mpi->config.arena + (sends ? message->from : message->to);
     const int count = (int)message->bytes, peer = (int)message->peer;
-    int code = begin_message(mpi, message->bytes);
+    int code = mpi_check_size(message->bytes, "transport mpi");
 
+    assert(mpi->count < REQUESTS);
     if (code)
         return code;
     MPI_Request *request = &mpi->requests[mpi->count++];
@@ -98,8 +87,9 @@ static int transport_mpi_collective(void *state, enum collective kind, uint64_t 
     unsigned char *out = mpi->config.arena + out_at, *in = mpi->config.arena + in_at;
     const uint32_t rank = mpi->config.ranks->place.rank;
     const int part = (int)each, floats = (int)(bytes / sizeof(float));
-    int code = begin_message(mpi, bytes), status = MPI_SUCCESS;
+    int code = mpi_check_size(bytes, "transport mpi"), status = MPI_SUCCESS;
 
+    assert(mpi->count < REQUESTS);
     if (code)
         return code;
     MPI_Request *request = &mpi->requests[mpi->count++];
