@@ -229,7 +229,7 @@ static void send_word(struct ranks *ranks, uint64_t word)
 {
     const uint32_t end = ranks->place.rank == 0 ? ranks->place.ranks : 1;
 
-    for (uint32_t i = ranks->place.rank == 0; i < end; i++)
+    for (uint32_t i = ranks->place.rank == 0; ranks->ops->call && i < end; i++)
         ranks->ops->call(ranks->state, i, word);
 }
 
@@ -384,7 +384,7 @@ static int wait_done(struct ranks *ranks)
     bool done = false;
     char who[256];
 
-    for (;;) {
+    while (ranks->ops->test) {
         int code = ranks->ops->test(ranks->state, &done);
         if (code || done)
             return code;
@@ -399,6 +399,7 @@ static int wait_done(struct ranks *ranks)
         }
         ranks_pause(waited_ns);
     }
+    return 0;
 }
 
 /* After one that failed no other would fit those of the other ranks: the launcher has to end them.
@@ -414,7 +415,7 @@ int ranks_gather(struct ranks *ranks, const void *mine, uint64_t bytes, void *al
 {
     int code = ranks->is_unheard ? -ETIMEDOUT : 0;
 
-    if (code == 0 && ranks->place.rank != 0)
+    if (code == 0 && ranks->place.rank != 0 && ranks->ops->call)
         code = ranks->ops->call(ranks->state, 0, word_of(ranks->gathers, WORD_ARRIVES));
     if (code == 0)
         code = ranks->ops->gather(ranks->state, mine, bytes, all);
@@ -575,7 +576,7 @@ void ranks_call_off(struct ranks *ranks)
     ranks->is_culprit = true;
     ranks->call_off_ns = clock_now_ns();
     for (uint32_t i = 0; i < ranks->place.ranks; i++)
-        if (i != ranks->place.rank)
+        if (i != ranks->place.rank && ranks->ops->call)
             ranks->ops->call(ranks->state, i, word_of(ranks->meetings, WORD_CALL_OFF));
 }
 
@@ -584,7 +585,7 @@ bool ranks_called_off(struct ranks *ranks)
     uint32_t from;
     uint64_t word;
     bool heard = true;
-    while (ranks->ops->hear(ranks->state, &from, &word, &heard) == 0 && heard) {
+    while (ranks->ops->hear && ranks->ops->hear(ranks->state, &from, &word, &heard) == 0 && heard) {
         const uint64_t number = word / WORD_KINDS, kind = word % WORD_KINDS;
         ranks->peers[from].heard_ns = clock_now_ns();
         if (kind == WORD_ARRIVES)
@@ -608,7 +609,8 @@ void ranks_leave(struct ranks *ranks, bool failed)
     if (failed)
         ranks_call_off(ranks);
     orderly = ranks_meet(ranks, ranks->is_broken ? -EIO : 0, NULL) == 0;
-    ranks->ops->leave(ranks->state, orderly);
+    if (ranks->ops->leave)
+        ranks->ops->leave(ranks->state, orderly);
     free(ranks->peers);
     free(ranks->state);
     ranks->peers = NULL;

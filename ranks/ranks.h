@@ -38,7 +38,7 @@ struct ranks_ops {
     struct plugin plugin;
     int (*join)(void *state, struct ranks_place *place);
     /* Also called after a failed join. orderly: nothing is pending; otherwise the launcher is made
-     * to end all ranks. */
+     * to end all ranks. NULL, as those below: there is no other rank. */
     void (*leave)(void *state, bool orderly);
     /* Gather `bytes` from each rank, in rank order, into `all` on every rank. */
     int (*gather)(void *state, const void *mine, uint64_t bytes, void *all);

@@ -5,48 +5,50 @@
 #include <string.h>
 
 /* From the metric's unit to the key's, from the key's to the table's. */
-#define RATE(key, heading, unit, scale, probe, quantity)                               \
-    {                                                                                  \
-        key, heading, unit, probe, NULL, quantity, NULL, MONITOR_RATE, 1, scale, false \
+#define RATE(key, heading, unit, scale, probe, quantity, leaves)                               \
+    {                                                                                          \
+        key, heading, unit, probe, NULL, quantity, NULL, MONITOR_RATE, 1, scale, false, leaves \
     }
-#define BYTES(key, heading, probe, quantity) RATE(key, heading, "MB/s", 1e-6, probe, quantity)
-#define COUNT(key, heading, probe, quantity) RATE(key, heading, "/s", 1, probe, quantity)
-#define EACH(key, heading, probe, quantity, per)                                  \
-    {                                                                             \
-        key, heading, "ms", probe, NULL, quantity, per, MONITOR_EACH, 1, 1, false \
+#define BYTES(key, heading, probe, quantity, leaves) \
+    RATE(key, heading, "MB/s", 1e-6, probe, quantity, leaves)
+#define COUNT(key, heading, probe, quantity, leaves) \
+    RATE(key, heading, "/s", 1, probe, quantity, leaves)
+#define EACH(key, heading, probe, quantity, per, leaves)                                  \
+    {                                                                                     \
+        key, heading, "ms", probe, NULL, quantity, per, MONITOR_EACH, 1, 1, false, leaves \
     }
-#define CPU(key, heading, quantity) /* from ms per s */                             \
-    {                                                                               \
-        key, heading, "%", "cpu", "all", quantity, NULL, MONITOR_RATE, 0.1, 1, true \
+#define CPU(key, heading, quantity, leaves) /* from ms per s */                             \
+    {                                                                                       \
+        key, heading, "%", "cpu", "all", quantity, NULL, MONITOR_RATE, 0.1, 1, true, leaves \
     }
 
 const struct monitor_figure monitor_figures[MONITOR_FIGURES] = {
-    BYTES("storage_read_bytes_per_s", "read", "disk", "read_bytes"),
-    COUNT("storage_read_count_per_s", "reads", "disk", "read_count"),
-    EACH("storage_read_ms", "a read", "disk", "read_ms", "read_count"),
-    BYTES("storage_write_bytes_per_s", "write", "disk", "write_bytes"),
-    BYTES("nfs_read_bytes_per_s", "nfs", "nfs", "server_read_bytes"),
-    COUNT("nfs_read_count_per_s", "READs", "nfs", "read_count"),
-    EACH("nfs_read_rtt_ms", "nfs rtt", "nfs", "read_rtt_ms", "read_count"),
-    COUNT("nfs_retransmission_count_per_s", "resent", "nfs", "read_retransmission_count"),
-    BYTES("lustre_read_bytes_per_s", "lustre", "lustre", "server_read_bytes"),
-    BYTES("infiniband_receive_bytes_per_s", "ib in", "infiniband", "receive_bytes"),
-    BYTES("infiniband_transmit_bytes_per_s", "ib out", "infiniband", "transmit_bytes"),
-    BYTES("net_receive_bytes_per_s", "net in", "net", "receive_bytes"),
-    BYTES("net_transmit_bytes_per_s", "net out", "net", "transmit_bytes"),
-    CPU("cpu_user_percent", "user", "user_ms"),
-    CPU("cpu_system_percent", "system", "system_ms"),
-    CPU("cpu_io_wait_percent", "iowait", "io_wait_ms"),
+    BYTES("storage_read_bytes_per_s", "read", "disk", "read_bytes", 0),
+    COUNT("storage_read_count_per_s", "reads", "disk", "read_count", 3),
+    EACH("storage_read_ms", "a read", "disk", "read_ms", "read_count", 12),
+    BYTES("storage_write_bytes_per_s", "write", "disk", "write_bytes", 6),
+    BYTES("nfs_read_bytes_per_s", "nfs", "nfs", "server_read_bytes", 0),
+    COUNT("nfs_read_count_per_s", "READs", "nfs", "read_count", 4),
+    EACH("nfs_read_rtt_ms", "nfs rtt", "nfs", "read_rtt_ms", "read_count", 11),
+    COUNT("nfs_retransmission_count_per_s", "resent", "nfs", "read_retransmission_count", 7),
+    BYTES("lustre_read_bytes_per_s", "lustre", "lustre", "server_read_bytes", 0),
+    BYTES("infiniband_receive_bytes_per_s", "ib in", "infiniband", "receive_bytes", 0),
+    BYTES("infiniband_transmit_bytes_per_s", "ib out", "infiniband", "transmit_bytes", 13),
+    BYTES("net_receive_bytes_per_s", "net in", "net", "receive_bytes", 14),
+    BYTES("net_transmit_bytes_per_s", "net out", "net", "transmit_bytes", 9),
+    CPU("cpu_user_percent", "user", "user_ms", 0),
+    CPU("cpu_system_percent", "system", "system_ms", 5),
+    CPU("cpu_io_wait_percent", "iowait", "io_wait_ms", 0),
     {"io_pressure_percent", "stalled", "%", "pressure", "io", "some_us", NULL, MONITOR_RATE, 1e-4,
-     1, false},
+     1, false, 10},
     {"page_cache_bytes", "cache", "GB", "memory", NULL, "cached_bytes", NULL, MONITOR_SUM, 1, 1e-9,
-     false},
-    {"dirty_bytes", "dirty", "MB", "memory", NULL, "dirty_bytes", NULL, MONITOR_SUM, 1, 1e-6,
-     false},
+     false, 8},
+    {"dirty_bytes", "dirty", "MB", "memory", NULL, "dirty_bytes", NULL, MONITOR_SUM, 1, 1e-6, false,
+     1},
     {"gpu_utilization_percent", "gpu", "%", "gpu", NULL, "utilization_percent", NULL, MONITOR_MEAN,
-     1, 1, false},
+     1, 1, false, 0},
     {"gpu_power_watts", "power", "W", "gpu", NULL, "power_milliwatts", NULL, MONITOR_SUM, 1e-3, 1,
-     false},
+     false, 2},
 };
 
 static bool is_wanted(const struct metric *metric, const struct monitor_figure *figure,

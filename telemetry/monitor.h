@@ -24,6 +24,7 @@ struct monitor_figure {
     double factor;       /* from the metric's unit to the key's */
     double table_factor; /* from the key's unit to the table's */
     bool of_a_cpu;       /* divided by the number of processors */
+    int leaves;          /* a table that is too wide, in this order from 1; 0: never */
 };
 
 enum { MONITOR_FIGURES = 21 };

@@ -159,33 +159,6 @@ static int fill_job(const struct checkpoint_settings *settings, const char *path
     return 0;
 }
 
-/* Returns 0, 1 if the result is not valid, or a negative errno. */
-static int report(const struct checkpoint_settings *settings, const struct checkpoint_job *job,
-                  const struct checkpoint_result *result)
-{
-    const bool is_good = result->evidence.valid && !result->evidence.degraded_reason[0];
-    int code = 0;
-
-    if (!settings->json || strcmp(settings->json, "-") != 0)
-        code = checkpoint_report_text(job, result);
-    if (code == 0 && settings->json) {
-        json_t *document = checkpoint_report_json(job, result);
-        code = document ? json_file_write(settings->json, document) : -ENOMEM;
-    }
-    if (code == 0 && is_good) {
-        /* What --require-write-rate and --require-read-rate ask. */
-        double written, read;
-        code = checkpoint_report_rates(result, &written, &read);
-        if (code == 0)
-            code = command_reach("require-write-rate", written, (double)settings->require_write,
-                                 "bytes/s");
-        if (code == 0)
-            code =
-                command_reach("require-read-rate", read, (double)settings->require_read, "bytes/s");
-    }
-    return code ? code : !is_good;
-}
-
 static int checkpoint_check(const struct invocation *invocation)
 {
     struct checkpoint_job job;
@@ -217,9 +190,23 @@ static int checkpoint_command(const struct invocation *invocation)
         if (code == 0) {
             code = checkpoint_run(&job, &ranks, &result);
             line_clear(&line);
+            const bool is_good = result.evidence.valid && !result.evidence.degraded_reason[0];
+            const bool speaks = ranks.place.rank == 0;
+            double written = 0, read = 0;
+            if (code == 0 && speaks && (!settings->json || strcmp(settings->json, "-") != 0))
+                code = checkpoint_report_text(&job, &result);
+            if (code == 0 && speaks && settings->json)
+                code = json_file_write(settings->json, checkpoint_report_json(&job, &result));
+            if (code == 0 && speaks && is_good)
+                code = checkpoint_report_rates(&result, &written, &read);
+            if (code == 0 && speaks && is_good)
+                code = command_reach("require-write-rate", written, (double)settings->require_write,
+                                     "bytes/s");
+            if (code == 0 && speaks && is_good)
+                code = command_reach("require-read-rate", read, (double)settings->require_read,
+                                     "bytes/s");
             if (code == 0)
-                code = ranks.place.rank == 0 ? report(settings, &job, &result)
-                                             : !result.evidence.valid;
+                code = speaks ? !is_good : !result.evidence.valid;
             checkpoint_destroy(&result);
         }
     }

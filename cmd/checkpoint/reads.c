@@ -87,11 +87,11 @@ static int take_chunks(struct rank_reader *rank)
             code = reader_explain(&rank->reader, done[i]);
         if (code == 0 && reading->shared->job->verify &&
             crc32c(0, done[i]->data, done[i]->bytes) != reading->snapshot.checksums[read->chunk] &&
-            figures->damaged++ == 0)
+            figures->line.damaged++ == 0)
             snprintf(figures->first_damage, sizeof figures->first_damage, "%.200s: offset %llu",
                      reading->catalog->shards[done[i]->shard].path,
                      (unsigned long long)done[i]->offset);
-        figures->bytes += code ? 0 : done[i]->bytes;
+        figures->line.bytes += code ? 0 : done[i]->bytes;
         reader_release(&rank->reader, done[i]);
         read->next = rank->idle;
         rank->idle = read;
@@ -156,7 +156,7 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
                                .figures = &shared->figures[number]};
 
     (void)workers;
-    *rank.figures = (struct rank_figures){.rank = rank.rank};
+    *rank.figures = (struct rank_figures){.line.rank = rank.rank};
     rank.reads = memory_array(config.depth, sizeof *rank.reads);
     int code = rank.reads ? reader_open(&rank.reader, &reading->plugins.reader, &config) : -ENOMEM;
     for (uint32_t i = 0; rank.reads && i < config.depth; i++) {
@@ -171,7 +171,7 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
     rank_start_wait(&reading->start, &reading->stopped);
     if (code == 0)
         code = read_files(&rank);
-    rank.figures->wall_ns = rank_start_elapsed_ns(&reading->start);
+    rank.figures->line.wall_ns = rank_start_elapsed_ns(&reading->start);
     rank.figures->latency_ns = rank.reader.figures.latency_ns;
     if (number == 0) {
         snprintf(reading->engine, sizeof reading->engine, "%s", rank.reader.traits.engine);
@@ -311,7 +311,7 @@ static int measure_read(struct read_phase *reading)
         code = ranks_meet(shared->ranks, code, NULL);
         witness_after(reading->witness, &epoch->device);
         for (uint32_t i = 0; i < shared->buffers.ranks; i++) {
-            epoch->record_bytes += shared->figures[i].bytes;
+            epoch->record_bytes += shared->figures[i].line.bytes;
             histogram_merge(&reading->run->read_latency_ns, &shared->figures[i].latency_ns);
         }
         epoch->request_bytes = epoch->record_bytes;

@@ -192,8 +192,8 @@ static int write_file(struct rank_writer *rank, uint32_t number)
             code = fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, name,
                         fail_errno_text(errno));
         else {
-            rank->figures->sync_ns += clock_now_ns() - start_ns;
-            rank->figures->synced_bytes += file->bytes;
+            rank->figures->line.sync_ns += clock_now_ns() - start_ns;
+            rank->figures->line.synced_bytes += file->bytes;
         }
     }
     if (code) /* the kernel may still write to it */
@@ -201,7 +201,7 @@ static int write_file(struct rank_writer *rank, uint32_t number)
     if (close(fd) && code == 0)
         code =
             fail(errno, "%s/%s: cannot close: %s", rank->draft.path, name, fail_errno_text(errno));
-    rank->figures->bytes += code ? 0 : file->bytes;
+    rank->figures->line.bytes += code ? 0 : file->bytes;
     return code;
 }
 
@@ -219,7 +219,7 @@ static int save_rank(void *context, struct workers *workers, uint64_t number)
                                          .timeout_ns = save->timeout_ns};
 
     (void)workers;
-    *rank.figures = (struct rank_figures){.rank = save->first_rank + (uint32_t)number};
+    *rank.figures = (struct rank_figures){.line.rank = save->first_rank + (uint32_t)number};
     int code = snapshot_open_draft(save->store, snapshot->number, &rank.draft);
     rank.idle = memory_array(config.depth, sizeof *rank.idle);
     if (code == 0 && !rank.idle)
@@ -230,9 +230,9 @@ static int save_rank(void *context, struct workers *workers, uint64_t number)
         code = writer_open(&rank.writer, save->writer, &config);
     rank_start_wait(&save->start, &save->stopped);
     for (uint32_t i = 0; i < snapshot->file_count && code == 0; i++)
-        if (snapshot->files[i].rank == rank.figures->rank)
+        if (snapshot->files[i].rank == rank.figures->line.rank)
             code = write_file(&rank, i);
-    rank.figures->wall_ns = rank_start_elapsed_ns(&save->start);
+    rank.figures->line.wall_ns = rank_start_elapsed_ns(&save->start);
     rank.figures->latency_ns = rank.writer.latency_ns;
     if (number == 0)
         snprintf(save->engine, sizeof save->engine, "%s", rank.writer.engine);

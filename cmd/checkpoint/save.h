@@ -10,14 +10,18 @@
 #include "cmd/checkpoint/snapshot.h"
 #include "cmd/checkpoint/writer.h"
 
-/* One rank's figures of one checkpoint. */
-struct rank_figures {
+/* One rank's figures of one checkpoint; a line is as sent to the other processes. */
+struct rank_line {
     uint32_t rank;
     uint64_t bytes;
     uint64_t synced_bytes; /* of files whose fsync(2) returned */
     uint64_t wall_ns;      /* from the common start to its last byte, synced if writing */
     uint64_t sync_ns;      /* part of wall_ns in fsync(2) */
     uint64_t damaged;      /* chunks that differ from what was written */
+};
+
+struct rank_figures {
+    struct rank_line line;
     char first_damage[256];
     struct histogram latency_ns; /* per write or read */
 };

@@ -85,12 +85,7 @@ int shared_agree(struct checkpoint_shared *shared, int code, uint32_t *number)
     return ranks_broadcast(shared->ranks, number, sizeof *number);
 }
 
-/* What a process reports about each of its ranks after a checkpoint. */
-struct rank_line {
-    uint32_t rank;
-    uint64_t bytes, wall_ns, sync_ns, synced_bytes, damaged;
-};
-
+/* What a process reports after a checkpoint. */
 struct process_report {
     uint32_t count;
     double process_bytes, device_bytes; /* NAN: unknown */
@@ -120,11 +115,9 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
         mine->count = shared->buffers.ranks;
         for (uint32_t i = 0; i < mine->count; i++) {
             const struct rank_figures *figures = &shared->figures[i];
-            mine->lines[i] =
-                (struct rank_line){figures->rank,    figures->bytes,        figures->wall_ns,
-                                   figures->sync_ns, figures->synced_bytes, figures->damaged};
+            mine->lines[i] = figures->line;
             histogram_merge(&mine->latency_ns, &figures->latency_ns);
-            if (figures->damaged && !mine->first_damage[0])
+            if (figures->line.damaged && !mine->first_damage[0])
                 memcpy(mine->first_damage, figures->first_damage, sizeof mine->first_damage);
         }
     }

@@ -360,34 +360,16 @@ static int run_monitor(const struct invocation *invocation)
             watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
         if (!wraps && watch.json != stdout) {
             /* Leave out what does not fit the width, and say so. */
-            static const char *const least[] = {"dirty_bytes",
-                                                "gpu_power_watts",
-                                                "storage_read_count_per_s",
-                                                "nfs_read_count_per_s",
-                                                "cpu_system_percent",
-                                                "storage_write_bytes_per_s",
-                                                "nfs_retransmission_count_per_s",
-                                                "page_cache_bytes",
-                                                "net_transmit_bytes_per_s",
-                                                "io_pressure_percent",
-                                                "nfs_read_rtt_ms",
-                                                "storage_read_ms",
-                                                "infiniband_transmit_bytes_per_s",
-                                                "net_receive_bytes_per_s"};
             const uint32_t room = (terminal_width(STDOUT_FILENO) - TIME_WIDTH) / COLUMN_WIDTH;
             const char *comma = "iobench monitor: left out, too wide: ";
-            for (size_t i = 0; i < sizeof least / sizeof least[0] && count_columns(&watch) > room;
-                 i++) {
-                int figure = 0;
-                while (figure < MONITOR_FIGURES &&
-                       strcmp(monitor_figures[figure].key, least[i]) != 0)
-                    figure++;
-                if (!watch.columns[figure])
-                    continue;
-                watch.columns[figure] = false;
-                fprintf(stderr, "%s%s", comma, monitor_figures[figure].heading);
-                comma = ", ";
-            }
+            for (int next = 1; next <= MONITOR_FIGURES && count_columns(&watch) > room; next++)
+                for (int i = 0; i < MONITOR_FIGURES; i++) {
+                    if (monitor_figures[i].leaves != next || !watch.columns[i])
+                        continue;
+                    watch.columns[i] = false;
+                    fprintf(stderr, "%s%s", comma, monitor_figures[i].heading);
+                    comma = ", ";
+                }
             if (*comma == ',')
                 fputc('\n', stderr);
         }

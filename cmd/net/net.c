@@ -169,8 +169,7 @@ static int measure_fabric(const struct invocation *invocation, struct transport 
         if (!settings->json || strcmp(settings->json, "-") != 0)
             code = net_report_text(&asked, &survey);
         if (code == 0 && settings->json) {
-            json_t *document = net_report_json(&asked, &survey);
-            code = document ? json_file_write(settings->json, document) : -ENOMEM;
+            code = json_file_write(settings->json, net_report_json(&asked, &survey));
         }
         if (code == 0)
             code = command_reach("require-all-reduce", net_report_all_reduce(&survey),

@@ -13,9 +13,6 @@ static const struct module module_verbs = {
     .remedy = "install it: packages libibverbs1 and ibverbs-providers",
 };
 
-static const char *const ops[] = {
-    [VERBS_WRITE] = "write", [VERBS_READ] = "read", [VERBS_SEND] = "send", NULL};
-
 #define FIELD(field) .offset = offsetof(struct verbs_settings, field)
 /* clang-format off */
 static const struct option_spec verbs_options[] = {
@@ -27,7 +24,7 @@ static const struct option_spec verbs_options[] = {
     {"gid", 0, OPTION_TEXT, FIELD(gid), .metavar = "INDEX",
      .summary = "address of an Ethernet port; default: RoCE v2 with an IPv4 address, as iobench "
                 "doctor shows"},
-    {"op", 0, OPTION_CHOICE, FIELD(op), .fallback = "write", .choices = ops,
+    {"op", 0, OPTION_CHOICE, FIELD(op), .fallback = "write", .choices = verbs_op_names,
      .summary = "which operation moves messages"},
     {"qps", 0, OPTION_COUNT, FIELD(qps), .fallback = "1", .minimum = 1, .maximum = VERBS_QPS_MAX,
      .summary = "queue pairs between two ranks; messages take them in turn"},

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 enum verbs_op { VERBS_WRITE, VERBS_READ, VERBS_SEND };
+static const char *const verbs_op_names[] = {"write", "read", "send", NULL};
 
 enum { VERBS_QPS_MAX = 64 };
 

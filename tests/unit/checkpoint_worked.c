@@ -42,9 +42,9 @@ static void three_ranks_on_two_nodes(void **unused)
     struct checkpoint_result result = {.each = each, .ranks = RANKS};
     struct checkpoint_row row;
     struct rank_figures figures[RANKS] = {
-        {.rank = 0, .bytes = 1000, .synced_bytes = 1000, .wall_ns = S(2), .sync_ns = S(0.5)},
-        {.rank = 1, .bytes = 3000, .synced_bytes = 3000, .wall_ns = S(5), .sync_ns = S(1.5)},
-        {.rank = 2, .bytes = 2000, .synced_bytes = 1500, .wall_ns = S(3), .sync_ns = S(0.25)}};
+        {.line = {0, .bytes = 1000, .synced_bytes = 1000, .wall_ns = S(2), .sync_ns = S(0.5)}},
+        {.line = {1, .bytes = 3000, .synced_bytes = 3000, .wall_ns = S(5), .sync_ns = S(1.5)}},
+        {.line = {2, .bytes = 2000, .synced_bytes = 1500, .wall_ns = S(3), .sync_ns = S(0.25)}}};
 
     (void)unused;
     for (uint32_t i = 0; i < RANKS; i++) /* of 1, 2 and 3 writes */
@@ -62,8 +62,8 @@ static void three_ranks_on_two_nodes(void **unused)
     assert_equal(row.device_bytes, 1600); /* 900 + 700 */
     assert_int_equal(checkpoint_durability(&row), CHECKPOINT_NOT_DURABLE);
     for (uint32_t i = 0; i < RANKS; i++) {
-        assert_int_equal(each[i].written, figures[i].bytes);
-        assert_int_equal(each[i].write_ns, figures[i].wall_ns);
+        assert_int_equal(each[i].written, figures[i].line.bytes);
+        assert_int_equal(each[i].write_ns, figures[i].line.wall_ns);
         assert_int_equal(each[i].read + each[i].read_ns, 0);
         assert_string_equal(each[i].host, "b"); /* without peers all are this rank's */
     }

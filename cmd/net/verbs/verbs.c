@@ -812,8 +812,6 @@ static void transport_verbs_close(void *state, bool failed)
 
 static void transport_verbs_describe(void *state, char *text, size_t bytes)
 {
-    static const char *const ops[] = {
-        [VERBS_WRITE] = "write", [VERBS_READ] = "read", [VERBS_SEND] = "send"};
     const struct verbs_state *verbs = state;
     const struct verbs_device *device = &verbs->device;
     char address[INET6_ADDRSTRLEN], where[INET6_ADDRSTRLEN + 40];
@@ -830,8 +828,8 @@ static void transport_verbs_describe(void *state, char *text, size_t bytes)
     snprintf(text, bytes,
              "RDMA %s from %s port %u (%s), MTU %u, %llu queue pair%s per pair, inline up to %u "
              "bytes",
-             ops[verbs->settings.op], ibv_get_device_name(device->context->device), device->number,
-             where, 128U << verbs->mtu, (unsigned long long)verbs->settings.qps,
+             verbs_op_names[verbs->settings.op], ibv_get_device_name(device->context->device),
+             device->number, where, 128U << verbs->mtu, (unsigned long long)verbs->settings.qps,
              verbs->settings.qps == 1 ? "" : "s", verbs->inline_bytes);
 }
 
