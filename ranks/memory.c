@@ -51,11 +51,17 @@ static int open_named(const char *name, bool makes, struct ranks_memory *memory)
     return code;
 }
 
-static int share_named(struct ranks *ranks, struct ranks_memory *memory)
+int ranks_share(struct ranks *ranks, uint64_t each_bytes, struct ranks_memory *memory)
 {
+    const uint64_t line_bytes = 64; /* ranks never share a cache line */
     const bool leads = ranks->place.local_rank == 0;
     struct offer mine = {.node = ranks->place.node, .leads = leads};
 
+    each_bytes = (each_bytes + line_bytes - 1) / line_bytes * line_bytes;
+    *memory = (struct ranks_memory){.each_bytes = each_bytes,
+                                    .bytes = each_bytes * ranks->place.local_ranks};
+    if (ranks->place.ranks == 1)
+        return map(-1, memory);
     snprintf(mine.name, sizeof mine.name, "/iobench-%d-%llx", (int)getpid(),
              (unsigned long long)clock_now_ns());
     int code = leads ? open_named(mine.name, true, memory) : 0;
@@ -63,21 +69,13 @@ static int share_named(struct ranks *ranks, struct ranks_memory *memory)
     for (uint32_t i = 0; offers && !leads && i < ranks->place.ranks; i++)
         if (offers[i].leads && offers[i].node == ranks->place.node)
             code = open_named(offers[i].name, false, memory);
+    if (code == 0 && !memory->start)
+        code = fail(EPROTO, "no rank of this node shares memory");
     code = ranks_meet(ranks, code, NULL);
     if (leads)
         shm_unlink(mine.name);
     free(offers);
     return code;
-}
-
-int ranks_share(struct ranks *ranks, uint64_t each_bytes, struct ranks_memory *memory)
-{
-    const uint64_t line_bytes = 64; /* ranks never share a cache line */
-
-    each_bytes = (each_bytes + line_bytes - 1) / line_bytes * line_bytes;
-    *memory = (struct ranks_memory){.each_bytes = each_bytes,
-                                    .bytes = each_bytes * ranks->place.local_ranks};
-    return ranks->place.ranks == 1 ? map(-1, memory) : share_named(ranks, memory);
 }
 
 void ranks_unshare(struct ranks_memory *memory)

@@ -31,26 +31,18 @@ __attribute__((used)) static const any_function for_the_module[] = {
     (any_function)ranks_called_off, (any_function)ranks_watch,
 };
 
-/* Launchers set this for a single process, too, which needs neither MPI nor MPI's requirements. */
-static bool is_alone(void)
-{
-    static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
-
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (getenv(counts[i]))
-            return strcmp(getenv(counts[i]), "1") == 0;
-    return false;
-}
-
-/* Every launcher sets one of these to identify its processes. */
+/* Every launcher sets one of the marks to identify its processes; and some a count, also for a
+ * single process, which needs neither MPI nor MPI's requirements. */
 static int mpi_usable(void)
 {
     static const char *const marks[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
                                         "MPI_LOCALRANKID"};
+    const char *count = getenv("OMPI_COMM_WORLD_SIZE");
 
-    if (is_alone())
+    if (!count)
+        count = getenv("PMI_SIZE");
+    if (count && strcmp(count, "1") == 0)
         return fail(ENODEV, "this process was started without peers");
-
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (getenv(marks[i]))
             return 0;

@@ -233,17 +233,6 @@ static void send_word(struct ranks *ranks, uint64_t word)
         ranks->ops->call(ranks->state, i, word);
 }
 
-/* A rank that works for long is slow, not unresponsive. */
-static void give_sign(struct ranks *ranks)
-{
-    const uint64_t now_ns = clock_now_ns();
-
-    if (ranks->silence_ns == 0 || now_ns < ranks->sign_ns + RANKS_SIGN_NS)
-        return;
-    ranks->sign_ns = now_ns;
-    send_word(ranks, word_of(0, WORD_LIVES));
-}
-
 /* On rank 0: all others have reached this collective. What they send to it may still be on its way,
  * and a rank that is stopped in between is as silent as one that never came. */
 static bool have_all_come(const struct ranks *ranks)
@@ -596,7 +585,12 @@ bool ranks_called_off(struct ranks *ranks)
         else if (kind == WORD_MISSES && number == ranks->meetings && ranks->missed_ns == 0)
             ranks->missed_ns = clock_now_ns();
     }
-    give_sign(ranks);
+    /* A rank that works for long is slow, not unresponsive: give a sign. */
+    const uint64_t now_ns = clock_now_ns();
+    if (ranks->silence_ns && now_ns >= ranks->sign_ns + RANKS_SIGN_NS) {
+        ranks->sign_ns = now_ns;
+        send_word(ranks, word_of(0, WORD_LIVES));
+    }
     return ranks->call_off_ns != 0;
 }
 
@@ -753,54 +747,33 @@ void ranks_heart_stop(struct ranks *ranks)
  * NTP (RFC 5905, section 8). */
 enum { QUESTIONS = 40 };
 
-static int answer(struct ranks *ranks, uint32_t rank)
-{
-    int code = 0;
-
-    for (int i = 0; i < QUESTIONS && code == 0; i++) {
-        uint64_t time_ns;
-        code = ranks_move(ranks, rank, &time_ns, sizeof time_ns, false);
-        time_ns = clock_now_ns();
-        if (code == 0)
-            code = ranks_move(ranks, rank, &time_ns, sizeof time_ns, true);
-    }
-    return code;
-}
-
-static int measure_offset(struct ranks *ranks, struct ranks_clock *clock)
-{
-    uint64_t least_ns = UINT64_MAX;
-    int code = 0;
-
-    for (int i = 0; i < QUESTIONS && code == 0; i++) {
-        const uint64_t start_ns = clock_now_ns();
-        uint64_t time_ns = start_ns;
-        code = ranks_move(ranks, 0, &time_ns, sizeof time_ns, true);
-        if (code == 0)
-            code = ranks_move(ranks, 0, &time_ns, sizeof time_ns, false);
-        const uint64_t end_ns = clock_now_ns();
-        if (code || end_ns - start_ns >= least_ns)
-            continue;
-        least_ns = end_ns - start_ns;
-        *clock = (struct ranks_clock){.at_ns = start_ns + least_ns / 2,
-                                      .ahead_ns = (int64_t)(start_ns + least_ns / 2 - time_ns),
-                                      .uncertainty_ns = (least_ns + 1) / 2};
-    }
-    return code;
-}
-
 int ranks_compare_clocks(struct ranks *ranks, struct ranks_clock *clock)
 {
+    const uint32_t rank = ranks->place.rank;
     int code = 0;
 
     *clock = (struct ranks_clock){.at_ns = clock_now_ns()};
-    for (uint32_t i = 1; i < ranks->place.ranks && code == 0; i++) {
-        if (!ranks->peers[i].leads)
+    for (uint32_t other = 1; other < ranks->place.ranks && code == 0; other++) {
+        uint64_t least_ns = UINT64_MAX;
+        if (!ranks->peers[other].leads || (rank != 0 && rank != other))
             continue;
-        if (ranks->place.rank == 0)
-            code = answer(ranks, i);
-        else if (ranks->place.rank == i)
-            code = measure_offset(ranks, clock);
+        for (int i = 0; i < QUESTIONS && code == 0; i++) {
+            /* One asks, rank 0 answers with its time. */
+            const uint64_t start_ns = clock_now_ns();
+            uint64_t time_ns = start_ns;
+            code = ranks_move(ranks, rank ? 0 : other, &time_ns, sizeof time_ns, rank);
+            if (rank == 0)
+                time_ns = clock_now_ns();
+            if (code == 0)
+                code = ranks_move(ranks, rank ? 0 : other, &time_ns, sizeof time_ns, !rank);
+            const uint64_t took_ns = clock_now_ns() - start_ns;
+            if (code || rank == 0 || took_ns >= least_ns)
+                continue;
+            least_ns = took_ns;
+            *clock = (struct ranks_clock){.at_ns = start_ns + took_ns / 2,
+                                          .ahead_ns = (int64_t)(start_ns + took_ns / 2 - time_ns),
+                                          .uncertainty_ns = (took_ns + 1) / 2};
+        }
     }
     return ranks_meet(ranks, code, NULL);
 }

@@ -101,9 +101,8 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
     const size_t bytes =
         bytes_align_up(sizeof(struct process_report) + most * sizeof(struct rank_line), 64);
     struct process_report *mine = memory_zeroed(bytes);
-    char *reports = memory_array(processes, bytes);
     double *times = memory_array(ranks, sizeof *times); /* of all ranks, in nanoseconds */
-    int code = mine && reports && times ? 0 : -ENOMEM;
+    int code = mine && times ? 0 : -ENOMEM;
 
     if (code == 0) {
         mine->process_bytes =
@@ -121,10 +120,8 @@ int shared_collect(struct checkpoint_shared *shared, uint32_t ranks,
                 memcpy(mine->first_damage, figures->first_damage, sizeof mine->first_damage);
         }
     }
-    code = ranks_meet(shared->ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(shared->ranks, mine, bytes, reports);
-    if (code == 0) {
+    char *reports = ranks_collect(shared->ranks, &code, mine, bytes);
+    if (reports) {
         const bool is_read = !written;
         uint32_t count = 0;
         for (uint32_t i = 0; i < shared->ranks->place.ranks; i++) {

@@ -390,24 +390,6 @@ int snapshot_load(const char *folder, uint32_t number, struct snapshot *snapshot
     return code;
 }
 
-/* Return whether every file is there, as long as the manifest says. */
-static bool has_its_files(const struct snapshot_store *store, const struct snapshot *snapshot)
-{
-    struct folder folder;
-    char name[NAME_BYTES];
-    bool good = folder_open_below(&folder, &store->folder, final_name(snapshot->number, name)) == 0;
-
-    for (uint32_t i = 0; i < snapshot->file_count && good; i++) {
-        const struct snapshot_file *file = &snapshot->files[i];
-        struct stat status;
-        good = folder_stat(&folder, snapshot->is_single ? SNAPSHOT_SINGLE : file->name, &status) ==
-                   0 &&
-               S_ISREG(status.st_mode) && (uint64_t)status.st_size >= file->offset + file->bytes;
-    }
-    folder_close(&folder);
-    return good;
-}
-
 int snapshot_list_whole(const struct snapshot_store *store, bool with_files, uint32_t **numbers,
                         size_t *count)
 {
@@ -417,8 +399,21 @@ int snapshot_list_whole(const struct snapshot_store *store, bool with_files, uin
     *count = 0;
     for (size_t i = 0; i < all && code == 0; i++) {
         struct snapshot found;
-        if (snapshot_load(store->folder.path, (*numbers)[i], &found) == 0 &&
-            (!with_files || has_its_files(store, &found)))
+        struct folder folder = {.fd = -1};
+        char name[NAME_BYTES];
+        bool good = snapshot_load(store->folder.path, (*numbers)[i], &found) == 0;
+        if (good && with_files)
+            good = folder_open_below(&folder, &store->folder, final_name(found.number, name)) == 0;
+        /* Is every file there, as long as the manifest says? */
+        for (uint32_t k = 0; with_files && k < found.file_count && good; k++) {
+            const struct snapshot_file *file = &found.files[k];
+            const char *own = found.is_single ? SNAPSHOT_SINGLE : file->name;
+            struct stat status;
+            good = folder_stat(&folder, own, &status) == 0 && S_ISREG(status.st_mode) &&
+                   (uint64_t)status.st_size >= file->offset + file->bytes;
+        }
+        folder_close(&folder);
+        if (good)
             (*numbers)[(*count)++] = (*numbers)[i];
         snapshot_release(&found);
     }

@@ -98,17 +98,6 @@ static void on_signal_for_command(int number, siginfo_t *info, void *context)
 
 static const int forwarded[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-/* ---- columns ---- */
-
-static uint32_t count_columns(const struct watch *watch)
-{
-    uint32_t count = 0;
-
-    for (int i = 0; i < MONITOR_FIGURES; i++)
-        count += watch->columns[i];
-    return count;
-}
-
 /* ---- a line ---- */
 
 /* Intervals end at rows, not at clock readings: a row being written now has an earlier time stamp
@@ -147,22 +136,16 @@ static int print_json(struct watch *watch)
 
 /* ---- how long ---- */
 
-static bool can_go_on(const struct watch *watch)
-{
-    const struct monitor_settings *settings = watch->settings;
-
-    return watch->code == 0 && !flag_get(&stop_asked) &&
-           !ferror(watch->json ? watch->json : stdout) &&
-           !(settings->count && watch->lines == settings->count);
-}
-
 /* child: the command whose exit ends the monitor, or NULL. */
 static void watch_until_end(struct watch *watch, struct child *child)
 {
     uint64_t deadline_ns = watch->start_ns;
     bool ended = false;
 
-    while (!ended && (child || can_go_on(watch))) {
+    while (!ended &&
+           (child || (watch->code == 0 && !flag_get(&stop_asked) &&
+                      !ferror(watch->json ? watch->json : stdout) &&
+                      !(watch->settings->count && watch->lines == watch->settings->count)))) {
         deadline_ns += watch->settings->interval_ns;
         while (!ended && clock_now_ns() < deadline_ns && (child || !flag_get(&stop_asked))) {
             clock_sleep_ns(nap_ns);
@@ -230,8 +213,6 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* ---- */
-
 static int open_json(struct watch *watch)
 {
     static const char begin[] = "{\"unix_time_s\"";
@@ -249,14 +230,6 @@ static int open_json(struct watch *watch)
         return fd;
     watch->json = fdopen(fd, "w");
     return watch->json ? 0 : fail(ENOMEM, "%s: out of memory", path);
-}
-
-static int check_paths(const struct probe_site *site)
-{
-    for (size_t i = 0; i < site->path_count; i++)
-        if (access(site->paths[i], F_OK))
-            return fail(errno, "%s: %s", site->paths[i], fail_errno_text(errno));
-    return 0;
 }
 
 /* ru_inblock counts blocks of 512 bytes, of all that were waited for: the command's children by it,
@@ -332,10 +305,12 @@ static int run_monitor(const struct invocation *invocation)
         signal(SIGINT, stop_ask);
         signal(SIGTERM, stop_ask);
     }
-    int code = check_paths(&site.probes);
-    if (code)
-        return command_misused(invocation);
-    code = open_json(&watch);
+    for (size_t i = 0; i < site.probes.path_count; i++)
+        if (access(site.probes.paths[i], F_OK)) {
+            fail(errno, "%s: %s", site.probes.paths[i], fail_errno_text(errno));
+            return command_misused(invocation);
+        }
+    int code = open_json(&watch);
     if (code == 0 && !(watch.sampler = sampler_open(&site)))
         code = -EINVAL;
     if (code == 0) {
@@ -356,17 +331,19 @@ static int run_monitor(const struct invocation *invocation)
     if (code == 0) {
         const struct series *series = sampler_series(watch.sampler);
         watch.start_ns = watch.last_ns = series_time_ns(series, 0);
+        uint32_t count = 0;
         for (int i = 0; i < MONITOR_FIGURES; i++)
-            watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
+            count += watch.columns[i] = monitor_counts(series, &monitor_figures[i]);
         if (!wraps && watch.json != stdout) {
             /* Leave out what does not fit the width, and say so. */
             const uint32_t room = (terminal_width(STDOUT_FILENO) - TIME_WIDTH) / COLUMN_WIDTH;
             const char *comma = "iobench monitor: left out, too wide: ";
-            for (int next = 1; next <= MONITOR_FIGURES && count_columns(&watch) > room; next++)
+            for (int next = 1; next <= MONITOR_FIGURES && count > room; next++)
                 for (int i = 0; i < MONITOR_FIGURES; i++) {
                     if (monitor_figures[i].leaves != next || !watch.columns[i])
                         continue;
                     watch.columns[i] = false;
+                    count--;
                     fprintf(stderr, "%s%s", comma, monitor_figures[i].heading);
                     comma = ", ";
                 }

@@ -78,7 +78,7 @@ static void judge_nodes(struct judge *judge, bool is_sending)
     size_t count = 0;
 
     /* The fastest link of each node, out or in; NAN if none was measured. */
-    for (uint32_t i = 0; i < node_count(judge->matrix); i++)
+    for (uint32_t i = 0; i < nodes; i++)
         best[i] = NAN;
     for (uint32_t from = 0; from < judge->matrix->ranks; from++)
         for (uint32_t to = 0; to < judge->matrix->ranks; to++) {
@@ -97,11 +97,8 @@ static void judge_nodes(struct judge *judge, bool is_sending)
     for (uint32_t i = 0; i < nodes; i++)
         if (best[i] < usual.floor) {
             (is_sending ? judge->slow_sender : judge->slow_receiver)[i] = true;
-            accuse(judge, (struct suspect){.kind = is_sending ? SUSPECT_SENDER : SUSPECT_RECEIVER,
-                                           .from = i,
-                                           .to = i,
-                                           .bytes_per_s = best[i],
-                                           .typical = usual.median});
+            accuse(judge, (struct suspect){is_sending ? SUSPECT_SENDER : SUSPECT_RECEIVER, i, i,
+                                           best[i], usual.median});
         }
 }
 
@@ -128,11 +125,7 @@ static void judge_links(struct judge *judge, bool is_within)
             const double rate = matrix->bytes_per_s[(size_t)from * matrix->ranks + to];
             if (is_link(matrix, from, to, is_within) && !is_explained(judge, from, to) &&
                 rate < usual.floor)
-                accuse(judge, (struct suspect){.kind = SUSPECT_LINK,
-                                               .from = from,
-                                               .to = to,
-                                               .bytes_per_s = rate,
-                                               .typical = usual.median});
+                accuse(judge, (struct suspect){SUSPECT_LINK, from, to, rate, usual.median});
         }
 }
 
@@ -163,11 +156,9 @@ static void judge_asymmetry(struct judge *judge)
             const double back = matrix->bytes_per_s[(size_t)b * matrix->ranks + a];
             if (evenness(matrix, a, b) < fmin(share, floor) && !is_explained(judge, a, b) &&
                 !is_explained(judge, b, a))
-                accuse(judge, (struct suspect){.kind = SUSPECT_ASYMMETRY,
-                                               .from = forth < back ? a : b,
-                                               .to = forth < back ? b : a,
-                                               .bytes_per_s = fmin(forth, back),
-                                               .typical = fmax(forth, back)});
+                accuse(judge, (struct suspect){SUSPECT_ASYMMETRY, forth < back ? a : b,
+                                               forth < back ? b : a, fmin(forth, back),
+                                               fmax(forth, back)});
         }
 }
 

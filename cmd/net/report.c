@@ -494,26 +494,6 @@ void net_beside_text(const struct net_beside *beside, const struct timeline *tim
         words_print(stdout, "  Doubt", 11, text);
 }
 
-static json_t *json_stage(const struct net_beside *beside, const struct timeline *timeline,
-                          enum net_stage stage)
-{
-    const struct provenance ports = ports_of(timeline, stage);
-    double steps = 0, samples = 0, record_bytes = 0;
-
-    for (size_t i = 0; i < beside->settings.rounds; i++) {
-        steps += (double)beside->rounds[i].exchange[stage].steps;
-        samples += beside->rounds[i].samples[stage];
-        record_bytes += beside->rounds[i].record_bytes[stage];
-    }
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
-                     net_stage_names[stage], "steps", json_number(steps), "samples",
-                     json_number(samples), "record_bytes", json_number(record_bytes),
-                     "request_bytes", json_number(request_bytes(beside, stage)), "received_bytes",
-                     json_number(ports.received), "sent_bytes", json_number(ports.sent),
-                     "excess_bytes", json_number(ports.excess), "expected_gradient_bytes",
-                     json_number(ports.gradients));
-}
-
 json_t *net_beside_json(const struct net_beside *beside, const struct timeline *timeline)
 {
     const struct net_beside_settings *settings = &beside->settings;
@@ -522,8 +502,23 @@ json_t *net_beside_json(const struct net_beside *beside, const struct timeline *
     json_t *stages = json_array();
     char storage[SENTENCE_BYTES], doubt[SENTENCE_BYTES];
 
-    for (int stage = 0; stage < NET_STAGES; stage++)
-        json_array_append_new(stages, json_stage(beside, timeline, (enum net_stage)stage));
+    for (enum net_stage stage = 0; stage < NET_STAGES; stage++) {
+        const struct provenance ports = ports_of(timeline, stage);
+        double made = 0, samples = 0, record_bytes = 0;
+        for (size_t i = 0; i < settings->rounds; i++) {
+            made += (double)beside->rounds[i].exchange[stage].steps;
+            samples += beside->rounds[i].samples[stage];
+            record_bytes += beside->rounds[i].record_bytes[stage];
+        }
+        json_array_append_new(
+            stages, json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name",
+                              net_stage_names[stage], "steps", json_number(made), "samples",
+                              json_number(samples), "record_bytes", json_number(record_bytes),
+                              "request_bytes", json_number(request_bytes(beside, stage)),
+                              "received_bytes", json_number(ports.received), "sent_bytes",
+                              json_number(ports.sent), "excess_bytes", json_number(ports.excess),
+                              "expected_gradient_bytes", json_number(ports.gradients)));
+    }
     json_t *gradients = json_pack(
         "{s:s, s:s, s:I, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "network",
         settings->network, "precision", settings->halves ? "fp16" : "fp32", "bytes",

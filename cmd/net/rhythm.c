@@ -25,19 +25,6 @@ int rhythm_add(struct rhythm *rhythm, uint64_t bytes, uint32_t ranks)
     return 0;
 }
 
-/* Wait, but not silently: others look for this rank's heartbeats. */
-static int pause_until(struct ranks *ranks, uint64_t end_ns)
-{
-    for (uint64_t now_ns; (now_ns = clock_now_ns()) < end_ns;) {
-        const uint64_t left_ns = end_ns - now_ns;
-        const struct timespec nap = {.tv_nsec = left_ns < NAP_NS ? (long)left_ns : NAP_NS};
-        if (ranks_called_off(ranks))
-            return fail(ECANCELED, "another rank failed");
-        nanosleep(&nap, NULL);
-    }
-    return 0;
-}
-
 int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *context,
                struct rhythm_figures *figures)
 {
@@ -56,9 +43,17 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
         const uint64_t backward_ns = rhythm->step_ns - forward_ns;
         uint64_t at = 0;
         for (uint32_t i = 0; i < rhythm->count && code == 0; i++) {
-            code =
-                pause_until(ranks, start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count);
-            const uint64_t begin_ns = clock_now_ns();
+            const uint64_t final_ns = start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count;
+            uint64_t begin_ns;
+            while ((begin_ns = clock_now_ns()) < final_ns && code == 0) {
+                /* Not silently: others look for this rank's heartbeats. */
+                const uint64_t left_ns = final_ns - begin_ns;
+                const struct timespec nap = {.tv_nsec = left_ns < NAP_NS ? (long)left_ns : NAP_NS};
+                if (ranks_called_off(ranks))
+                    code = fail(ECANCELED, "another rank failed");
+                else
+                    nanosleep(&nap, NULL);
+            }
             if (code == 0)
                 code = transport_collective(transport, COLLECTIVE_ALL_REDUCE, at,
                                             rhythm->bytes + at, rhythm->buckets[i]);

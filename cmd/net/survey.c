@@ -58,27 +58,6 @@ uint32_t survey_partner(uint32_t ranks, uint32_t round, uint32_t rank)
     return partner < ranks ? partner : rank;
 }
 
-static int measure_all_kinds(struct survey_work *work, uint32_t peer)
-{
-    const uint32_t rank = work->ranks->place.rank, ranks = work->ranks->place.ranks;
-    const bool leads = rank < peer;
-    const size_t forth = (size_t)rank * ranks + peer, back = (size_t)peer * ranks + rank;
-    const struct matrix *matrix = &work->survey->matrix;
-    struct stats_summary figure = {0};
-    int code =
-        measure_pair(&work->measure, peer, leads, PAIR_LATENCY, latency_bytes, work->turn, &figure);
-
-    if (leads)
-        matrix->latency_s[forth] = matrix->latency_s[back] = figure.median;
-    for (int kind = PAIR_FORTH; kind <= PAIR_BACK && code == 0; kind++) {
-        code = measure_pair(&work->measure, peer, leads, (enum pair_kind)kind,
-                            work->settings->pair_bytes, work->turn, &figure);
-        if (leads)
-            matrix->bytes_per_s[kind == PAIR_FORTH ? forth : back] = figure.median;
-    }
-    return code;
-}
-
 /* Each pair's figures are with its lower rank. */
 static int collect_pairs(struct survey_work *work, double *mine)
 {
@@ -134,8 +113,21 @@ static int measure_everything(struct survey_work *work)
             for (uint32_t lower = 0; lower < (survey->is_alone ? ranks : 1) && code == 0; lower++) {
                 if (survey->is_alone && survey_partner(ranks, round, lower) <= lower)
                     continue;
-                if (partner != rank && (!survey->is_alone || mine == lower))
-                    code = measure_all_kinds(work, partner);
+                const bool leads = rank < partner;
+                const bool measures = partner != rank && (!survey->is_alone || mine == lower);
+                for (int kind = PAIR_LATENCY; kind <= PAIR_BACK && measures && code == 0; kind++) {
+                    const size_t forth = (size_t)rank * ranks + partner;
+                    const size_t back = (size_t)partner * ranks + rank;
+                    const struct matrix *matrix = &survey->matrix;
+                    struct stats_summary figure = {0};
+                    code = measure_pair(&work->measure, partner, leads, (enum pair_kind)kind,
+                                        kind == PAIR_LATENCY ? latency_bytes : settings->pair_bytes,
+                                        work->turn, &figure);
+                    if (leads && kind == PAIR_LATENCY)
+                        matrix->latency_s[forth] = matrix->latency_s[back] = figure.median;
+                    else if (leads)
+                        matrix->bytes_per_s[kind == PAIR_FORTH ? forth : back] = figure.median;
+                }
                 code = end_step(work, code);
             }
         }

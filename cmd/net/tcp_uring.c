@@ -82,28 +82,6 @@ static int uring_start(void *state, struct tcp_flow *flow)
     return 0;
 }
 
-static int complete(struct tcp_uring_state *uring, struct tcp_flow *flow, int result,
-                    uint32_t flags)
-{
-    if (flags & flag_notice) {
-        assert(flow->notices > 0);
-        flow->notices--;
-        flow->is_copied |= ((uint32_t)result & was_copied) != 0;
-        uring->has_saved |= !flow->is_copied;
-        return 0;
-    }
-    flow->notices += (flags & flag_more) != 0;
-    if (result == -EINVAL && uring->has_zero_copy) { /* Linux 6.0 and 6.1 do not report it */
-        uring->has_zero_copy = false;
-        return uring_start(uring, flow);
-    }
-    if (result <= 0 && result != -EAGAIN && result != -EINTR)
-        return tcp_fail(flow, -result);
-    if (result > 0)
-        tcp_advance(flow, (uint64_t)result);
-    return flow->count ? uring_start(uring, flow) : 0;
-}
-
 static int uring_progress(void *state, struct tcp_flow *const *active, uint32_t count, bool *moved)
 {
     struct tcp_uring_state *uring = state;
@@ -123,7 +101,24 @@ static int uring_progress(void *state, struct tcp_flow *const *active, uint32_t 
         const uint32_t flags = entry->flags;
         io_uring_cqe_seen(&uring->ring, entry);
         *moved = true;
-        code = flow ? complete(uring, flow, result, flags) : 0;
+        if (!flow)
+            continue;
+        if (flags & flag_notice) {
+            assert(flow->notices > 0);
+            flow->notices--;
+            flow->is_copied |= ((uint32_t)result & was_copied) != 0;
+            uring->has_saved |= !flow->is_copied;
+            continue;
+        }
+        flow->notices += (flags & flag_more) != 0;
+        if (result == -EINVAL && uring->has_zero_copy) /* Linux 6.0 and 6.1 do not report it */
+            uring->has_zero_copy = false;
+        else if (result > 0)
+            tcp_advance(flow, (uint64_t)result);
+        else if (result != -EAGAIN && result != -EINTR)
+            code = tcp_fail(flow, -result);
+        if (code == 0 && flow->count)
+            code = uring_start(uring, flow);
     }
     uring->idle = *moved ? 0 : uring->idle + 1;
     return code;

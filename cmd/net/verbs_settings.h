@@ -3,6 +3,7 @@
 #ifndef IOBENCH_CMD_NET_VERBS_SETTINGS_H
 #define IOBENCH_CMD_NET_VERBS_SETTINGS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum verbs_op { VERBS_WRITE, VERBS_READ, VERBS_SEND };

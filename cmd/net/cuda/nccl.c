@@ -95,39 +95,11 @@ static int transport_nccl_start(void *state, const struct transport_message *mes
     return 0;
 }
 
-static int start_requests(struct transport_nccl_state *nccl)
+/* Returns the first failure. */
+static ncclResult_t end_group(ncclResult_t status)
 {
-    void *stream = nccl->arena.runtime.stream;
-    ncclResult_t status = ncclGroupStart();
-
-    for (uint32_t i = 0; i < nccl->count && status == ncclSuccess; i++) {
-        const struct nccl_request *request = &nccl->requests[i];
-        unsigned char *data = nccl->arena.memory + request->at;
-        const int peer = (int)request->peer;
-        status = request->sends
-                     ? ncclSend(data, request->bytes, ncclUint8, peer, nccl->ranks, stream)
-                     : ncclRecv(data, request->bytes, ncclUint8, peer, nccl->ranks, stream);
-    }
     const ncclResult_t ended = ncclGroupEnd();
-    const int code = check_nccl(nccl, status == ncclSuccess ? ended : status, "start messages");
-    nccl->count = 0;
-    return code ? code : gpu_arena_start(&nccl->arena);
-}
 
-static ncclResult_t swap_all(struct transport_nccl_state *nccl, const unsigned char *out,
-                             unsigned char *in, uint64_t each)
-{
-    void *stream = nccl->arena.runtime.stream;
-    const int ranks = (int)nccl->arena.config.ranks->place.ranks;
-    ncclResult_t status = ncclGroupStart();
-
-    for (int i = 0; i < ranks && status == ncclSuccess; i++) {
-        const uint64_t at = (uint64_t)i * each;
-        status = ncclSend(out + at, each, ncclUint8, i, nccl->ranks, stream);
-        if (status == ncclSuccess)
-            status = ncclRecv(in + at, each, ncclUint8, i, nccl->ranks, stream);
-    }
-    const ncclResult_t ended = ncclGroupEnd();
     return status == ncclSuccess ? ended : status;
 }
 
@@ -156,7 +128,13 @@ static int transport_nccl_collective(void *state, enum collective kind, uint64_t
         status = ncclBroadcast(out, in, bytes, ncclUint8, 0, nccl->ranks, stream);
         break;
     case COLLECTIVE_ALL_TO_ALL:
-        status = swap_all(nccl, out, in, each);
+        status = ncclGroupStart();
+        for (uint32_t i = 0; i < place->ranks && status == ncclSuccess; i++) {
+            status = ncclSend(out + i * each, each, ncclUint8, (int)i, nccl->ranks, stream);
+            if (status == ncclSuccess)
+                status = ncclRecv(in + i * each, each, ncclUint8, (int)i, nccl->ranks, stream);
+        }
+        status = end_group(status);
         break;
     case COLLECTIVES:
         break;
@@ -172,8 +150,20 @@ static int transport_nccl_test(void *state, bool *done)
     int code = gpu_arena_test(&nccl->arena, done);
 
     if (code == 0 && *done && nccl->count > 0) {
+        void *stream = nccl->arena.runtime.stream;
+        status = ncclGroupStart();
+        for (uint32_t i = 0; i < nccl->count && status == ncclSuccess; i++) {
+            const struct nccl_request *request = &nccl->requests[i];
+            unsigned char *data = nccl->arena.memory + request->at;
+            const int peer = (int)request->peer;
+            status = request->sends
+                         ? ncclSend(data, request->bytes, ncclUint8, peer, nccl->ranks, stream)
+                         : ncclRecv(data, request->bytes, ncclUint8, peer, nccl->ranks, stream);
+        }
+        code = check_nccl(nccl, end_group(status), "start messages");
+        nccl->count = 0;
         *done = false;
-        return start_requests(nccl);
+        return code ? code : gpu_arena_start(&nccl->arena);
     }
     if (code == 0 && !*done)
         code = check_nccl(nccl, ncclCommGetAsyncError(nccl->ranks, &status), "ask for errors");

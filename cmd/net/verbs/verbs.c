@@ -289,45 +289,6 @@ static int move_on(struct verbs_state *verbs, uint32_t number)
     return code;
 }
 
-static int begin_active(struct verbs_state *verbs, const struct transport_message *message,
-                        bool sends)
-{
-    struct verbs_peer *peer = &verbs->peers[message->peer];
-
-    assert(verbs->part_bytes > 0);
-    assert(peer->transfer_count < TRANSPORT_DEPTH);
-    peer->transfers[(peer->transfer_first + peer->transfer_count++) % TRANSPORT_DEPTH] =
-        (struct verbs_transfer){.own = sends ? message->from : message->to,
-                                .theirs = sends ? message->to : message->from,
-                                .bytes = message->bytes};
-    verbs->pending += (uint32_t)((message->bytes + verbs->part_bytes - 1) / verbs->part_bytes);
-    return move_on(verbs, message->peer);
-}
-
-/* The parts of a message that is written use up requests without memory. */
-static int begin_passive(struct verbs_state *verbs, const struct transport_message *message)
-{
-    struct verbs_peer *peer = &verbs->peers[message->peer];
-    uint64_t at = message->to, left = message->bytes;
-    int code = 0;
-
-    while (left > 0 && code == 0) {
-        const uint64_t bytes = part_of(verbs, left);
-        struct ibv_sge place = sge_of(verbs, at, bytes);
-        if (verbs->settings.op != VERBS_READ)
-            code = post_receive(verbs, message->peer, pair_of(verbs, peer->passive),
-                                work_of(WORK_PASSIVE, message->peer, 0),
-                                verbs->settings.op == VERBS_SEND ? &place : NULL);
-        peer->passive++;
-        peer->permits_due++;
-        verbs->pending++;
-        at += bytes;
-        left -= bytes;
-    }
-    list(verbs, message->peer);
-    return code;
-}
-
 static int transport_verbs_start(void *state, const struct transport_message *message, bool sends)
 {
     struct verbs_state *verbs = state;
@@ -335,8 +296,32 @@ static int transport_verbs_start(void *state, const struct transport_message *me
     const bool reads = verbs->settings.op == VERBS_READ;
     const struct verbs_small small = {message->to, message->bytes};
 
-    if (message->bytes > VERBS_SMALL_BYTES || reads)
-        return sends == reads ? begin_passive(verbs, message) : begin_active(verbs, message, sends);
+    if ((message->bytes > VERBS_SMALL_BYTES || reads) && sends != reads) { /* the active side */
+        assert(verbs->part_bytes > 0 && peer->transfer_count < TRANSPORT_DEPTH);
+        peer->transfers[(peer->transfer_first + peer->transfer_count++) % TRANSPORT_DEPTH] =
+            (struct verbs_transfer){.own = sends ? message->from : message->to,
+                                    .theirs = sends ? message->to : message->from,
+                                    .bytes = message->bytes};
+        verbs->pending += (uint32_t)((message->bytes + verbs->part_bytes - 1) / verbs->part_bytes);
+        return move_on(verbs, message->peer);
+    }
+    if (message->bytes > VERBS_SMALL_BYTES || reads) {
+        /* The parts of a message that is written use up requests without memory. */
+        int code = 0;
+        for (uint64_t done = 0, bytes; done < message->bytes && code == 0; done += bytes) {
+            bytes = part_of(verbs, message->bytes - done);
+            struct ibv_sge place = sge_of(verbs, message->to + done, bytes);
+            if (!reads)
+                code = post_receive(verbs, message->peer, pair_of(verbs, peer->passive),
+                                    work_of(WORK_PASSIVE, message->peer, 0),
+                                    verbs->settings.op == VERBS_SEND ? &place : NULL);
+            peer->passive++;
+            peer->permits_due++;
+            verbs->pending++;
+        }
+        list(verbs, message->peer);
+        return code;
+    }
     if (sends) {
         struct ibv_sge place = sge_of(verbs, message->from, message->bytes);
         const bool is_inline = message->bytes <= verbs->inline_bytes;
