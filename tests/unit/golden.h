@@ -61,4 +61,21 @@ static inline void assert_golden(const char *name, char *text)
     free(text);
 }
 
+/* A page that is printed piece by piece. */
+static FILE *golden;
+static char *golden_text;
+static size_t golden_bytes;
+
+static inline void golden_begin(void)
+{
+    golden = open_memstream(&golden_text, &golden_bytes);
+    assert_non_null(golden);
+}
+
+static inline void golden_end(const char *name)
+{
+    fclose(golden);
+    assert_golden(name, golden_text);
+}
+
 #endif

@@ -21,21 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static FILE *page;
-static char *page_text;
-static size_t page_bytes;
-
-static void page_begin(void)
-{
-    page = open_memstream(&page_text, &page_bytes);
-}
-
-static void page_end(const char *name)
-{
-    fclose(page);
-    assert_golden(name, page_text);
-}
-
 /* ---- who is accused ---- */
 
 enum { RANKS = 8, MOST = 16 };
@@ -59,7 +44,7 @@ static void judge(uint32_t ranks, uint32_t per_node, const char *slow)
                                       : (sender / per_node == receiver / per_node ? 1e10 : 1e9) *
                                             (1 + 0.03 * ((sender * 5 + receiver * 3) % 7));
     }
-    fprintf(page, "%u ranks, %u on each node: %s\n", ranks, per_node, slow);
+    fprintf(golden, "%u ranks, %u on each node: %s\n", ranks, per_node, slow);
     for (double factor; sscanf(slow, " %c%c%lf%n", &from, &to, &factor, &skip) == 3; slow += skip)
         for (uint32_t i = 0; i < ranks * ranks; i++)
             if ((from == '*' || i / ranks == (uint32_t)(from - '0')) &&
@@ -67,11 +52,11 @@ static void judge(uint32_t ranks, uint32_t per_node, const char *slow)
                 rates[i] = factor > 0 ? rates[i] * factor : NAN;
     const int count = matrix_judge(&matrix, suspects, ranks == 7 ? 3 : MOST);
     for (int i = 0; i < count; i++)
-        fprintf(page, "  %s %u %u: %.4g of %.4g\n", kinds[suspects[i].kind], suspects[i].from,
+        fprintf(golden, "  %s %u %u: %.4g of %.4g\n", kinds[suspects[i].kind], suspects[i].from,
                 suspects[i].to, suspects[i].bytes_per_s, suspects[i].typical);
     assert_int_equal(matrix_median(&matrix, rates, false, &between), 0);
     assert_int_equal(matrix_median(&matrix, rates, true, &within), 0);
-    fprintf(page, "  medians %.5g %.5g\n", between, within);
+    fprintf(golden, "  medians %.5g %.5g\n", between, within);
 }
 
 static void the_slow_are_accused(void **unused)
@@ -93,7 +78,7 @@ static void the_slow_are_accused(void **unused)
     };
 
     (void)unused;
-    page_begin();
+    golden_begin();
     for (uint32_t ranks = 2; ranks <= RANKS; ranks++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             if (ranks < 5 || i < 4 || ranks == 7)
@@ -102,7 +87,7 @@ static void the_slow_are_accused(void **unused)
     judge(8, 2, "4*.25 5*.25");
     judge(8, 2, "45.25");
     judge(8, 4, "45.25 15.2 *7.5");
-    page_end("fabric-suspects.txt");
+    golden_end("fabric-suspects.txt");
 }
 
 static void test_rounds_meet_every_pair_once(void **state)
@@ -368,36 +353,37 @@ static bool prints;
 static void print_progress(void *context, uint64_t done, uint64_t total)
 {
     (void)context;
-    fprintf(page, " %llu/%llu", (unsigned long long)done, (unsigned long long)total);
+    fprintf(golden, " %llu/%llu", (unsigned long long)done, (unsigned long long)total);
 }
 
 static void print_figure(const struct stats_summary *figure, double unit)
 {
-    fprintf(page, " %.5g (%.5g..%.5g)", figure->median / unit, figure->minimum / unit,
+    fprintf(golden, " %.5g (%.5g..%.5g)", figure->median / unit, figure->minimum / unit,
             figure->maximum / unit);
 }
 
 static void print_survey(const struct fabric_survey *survey, uint32_t ranks)
 {
-    fprintf(page, "\n%s, %llu bytes verified:%s%s%s%s\n", survey->transport,
+    fprintf(golden, "\n%s, %llu bytes verified:%s%s%s%s\n", survey->transport,
             (unsigned long long)survey->verified_bytes, survey->has_sizes ? " sizes" : "",
             survey->has_pairs ? " pairs" : "", survey->is_alone ? " alone" : "",
             survey->has_collectives ? " collectives" : "");
     for (uint32_t i = 0; survey->has_sizes && i < survey->size_count; i++) {
-        fprintf(page, "  %llu bytes to %u:", (unsigned long long)survey->sizes[i].bytes,
+        fprintf(golden, "  %llu bytes to %u:", (unsigned long long)survey->sizes[i].bytes,
                 survey->other);
         for (int kind = 0; kind < PAIR_KINDS; kind++)
             print_figure(&survey->sizes[i].pair[kind], kind == PAIR_LATENCY ? 1e-6 : 1e6);
-        fprintf(page, "\n");
+        fprintf(golden, "\n");
     }
     for (uint32_t i = 0; survey->has_pairs && i < ranks * ranks; i++)
-        fprintf(page, " %c %.5g %.5g%s", i % ranks ? ',' : ' ', survey->matrix.bytes_per_s[i] / 1e6,
-                survey->matrix.latency_s[i] * 1e6, i % ranks == ranks - 1 ? "\n" : "");
+        fprintf(golden, " %c %.5g %.5g%s", i % ranks ? ',' : ' ',
+                survey->matrix.bytes_per_s[i] / 1e6, survey->matrix.latency_s[i] * 1e6,
+                i % ranks == ranks - 1 ? "\n" : "");
     for (uint32_t i = 0; survey->has_collectives && i < survey->size_count; i++) {
-        fprintf(page, "  %llu bytes:", (unsigned long long)survey->collectives[i].bytes);
+        fprintf(golden, "  %llu bytes:", (unsigned long long)survey->collectives[i].bytes);
         for (int kind = 0; kind < COLLECTIVES; kind++)
             print_figure(&survey->collectives[i].seconds[kind], 1e-6);
-        fprintf(page, "\n");
+        fprintf(golden, "\n");
     }
 }
 
@@ -427,9 +413,9 @@ static struct team run_survey(uint32_t ranks, const char *name)
 
 static void print_run(uint32_t ranks, const char *name)
 {
-    fprintf(page, "%u ranks by %s:", ranks, name);
+    fprintf(golden, "%u ranks by %s:", ranks, name);
     const struct team team = run_survey(ranks, name);
-    team_print(&team, page);
+    team_print(&team, golden);
 }
 
 static void links_are_measured(void **unused)
@@ -447,7 +433,7 @@ static void links_are_measured(void **unused)
                                         .repeat_ns = 50000,
                                         .seed = 5,
                                         .progress = print_progress};
-    page_begin();
+    golden_begin();
     print_run(3, "memory");
     print_run(2, "windows");
     settings.pairs = SURVEY_PAIRS_ROUNDS;
@@ -470,10 +456,10 @@ static void links_are_measured(void **unused)
     settings.verify = settings.has_collectives = true;
     settings.from_bytes = settings.to_bytes = 640;
     for (settings.damage = 1; settings.damage < 180; settings.damage += 24) {
-        fprintf(page, "damage %llu\n", (unsigned long long)settings.damage);
+        fprintf(golden, "damage %llu\n", (unsigned long long)settings.damage);
         print_run(3, "memory");
     }
-    page_end("fabric-survey.txt");
+    golden_end("fabric-survey.txt");
 }
 
 /* All ranks fail, whichever call of whichever rank does, and say so; none waits without end. */
@@ -537,7 +523,7 @@ static int keep_rhythm(struct ranks *ranks)
         code = rhythm_run(&rhythm, after_three, &steps, &figures);
         if (code == 0)
             fprintf(
-                page,
+                golden,
                 "rank %u: run %llu of %llu bytes: %llu steps in %.1f us, %.1f late, %.1f busy\n",
                 ranks->place.rank, (unsigned long long)rhythm.turn,
                 (unsigned long long)rhythm.bytes, (unsigned long long)figures.steps,
@@ -554,7 +540,7 @@ static void gradients_keep_a_rhythm(void **unused)
     static const char *const names[] = {"memory", "own"};
 
     (void)unused;
-    page_begin();
+    golden_begin();
     for (int i = 0; i < 6; i++) {
         struct team team = {.ranks = 3, .per_node = 2, .act = keep_rhythm, .clock = TEAM_PROMPT};
         transport_name = names[i % 2];
@@ -563,11 +549,11 @@ static void gradients_keep_a_rhythm(void **unused)
                                         .damage = i == 3 ? 2 : 0};
         for (uint32_t k = 3; k < rhythm_wanted.count && k < RHYTHM_BUCKETS; k++)
             rhythm_wanted.buckets[k] = 1;
-        fprintf(page, "%s, %u buckets\n", transport_name, rhythm_wanted.count);
+        fprintf(golden, "%s, %u buckets\n", transport_name, rhythm_wanted.count);
         team_run(&team);
-        team_print(&team, page);
+        team_print(&team, golden);
     }
-    page_end("fabric-rhythm.txt");
+    golden_end("fabric-rhythm.txt");
 }
 
 /* ---- TCP ---- */
@@ -622,7 +608,7 @@ static struct sockaddr_in local(const char *what, const struct sockaddr *address
     char text[INET_ADDRSTRLEN];
 
     if (wire.is_logged)
-        fprintf(page, "  %s %s\n", what, inet_ntop(AF_INET, &here.sin_addr, text, sizeof text));
+        fprintf(golden, "  %s %s\n", what, inet_ntop(AF_INET, &here.sin_addr, text, sizeof text));
     here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return here;
 }
@@ -684,7 +670,7 @@ static int survey_tcp(struct ranks *ranks)
     if (code == 0)
         code = survey_run(&settings, &transport, ranks, &found);
     if (code == 0 && ranks->place.rank == 0)
-        fprintf(page, "  %llu bytes by %s\n", (unsigned long long)found.verified_bytes,
+        fprintf(golden, "  %llu bytes by %s\n", (unsigned long long)found.verified_bytes,
                 found.transport);
     survey_destroy(&found);
     return code;
@@ -697,11 +683,11 @@ static void print_tcp(uint32_t ranks, uint32_t per_node, const char *name)
 
     wire.asked = wire.calls = 0;
     transport_name = name;
-    fprintf(page, "%u ranks by %s%s%s%s%s %d\n", ranks, name, wire.is_logged ? ", logged" : "",
+    fprintf(golden, "%u ranks by %s%s%s%s%s %d\n", ranks, name, wire.is_logged ? ", logged" : "",
             wire.refuses_near ? ", near refused" : "", wire.refuses_all ? ", all refused" : "",
             wire.has_strangers ? ", strangers" : "", wire.ends);
     team_run(&team);
-    team_print(&team, page);
+    team_print(&team, golden);
 }
 
 static void connections_carry_messages(void **unused)
@@ -715,7 +701,7 @@ static void connections_carry_messages(void **unused)
                                         .has_collectives = true,
                                         .verify = true,
                                         .repeats = 1};
-    page_begin();
+    golden_begin();
     print_tcp(3, 1, "tcp:engine=plain");
     print_tcp(3, 3, "tcp:connections=3");
     wire.has_strangers = true;
@@ -734,7 +720,7 @@ static void connections_carry_messages(void **unused)
     for (wire.ends = 1; wire.ends <= 3; wire.ends++)
         print_tcp(2, 1, "tcp:engine=plain");
     memset(&wire, 0, sizeof wire);
-    page_end("fabric-tcp.txt");
+    golden_end("fabric-tcp.txt");
 }
 
 int main(int argument_count, char **arguments)

@@ -315,21 +315,6 @@ static void a_heart_beats_for_who_computes(void **unused)
 
 /* ---- what a launcher says ---- */
 
-static FILE *page;
-static char *page_text;
-static size_t page_bytes;
-
-static void page_begin(void)
-{
-    page = open_memstream(&page_text, &page_bytes);
-}
-
-static void page_end(const char *name)
-{
-    fclose(page);
-    assert_golden(name, page_text);
-}
-
 static int lost_or_alone(struct ranks *ranks)
 {
     return fail(EDOM, "joined%s", ranks->is_lost ? ", but lost" : "");
@@ -362,7 +347,7 @@ static void launchers_mark_their_processes(void **unused)
     char library[RANKS_LIBRARY_BYTES], row[256];
 
     (void)unused;
-    page_begin();
+    golden_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct team team = {.ranks = 1, .per_node = 1, .act = lost_or_alone};
         const char *says = "";
@@ -372,16 +357,16 @@ static void launchers_mark_their_processes(void **unused)
         for (char *word = strtok(row, " "); word; word = strtok(NULL, " "))
             putenv(word);
         const int count = ranks_started(&says);
-        fprintf(page, "%s\n  %d by %s%s%s\n", rows[i], count, says ? says : "none",
+        fprintf(golden, "%s\n  %d by %s%s%s\n", rows[i], count, says ? says : "none",
                 ranks_speaks() ? ", speaks" : "", ranks_leads_host() ? ", leads its host" : "");
         team_run(&team);
-        team_print(&team, page);
+        team_print(&team, golden);
     }
     for (size_t k = 0; k < sizeof names / sizeof *names; k++)
         unsetenv(names[k]);
     assert_true(ranks_are_launched());
-    fprintf(page, "%s\n", ranks_library(library));
-    page_end("ranks-launchers.txt");
+    fprintf(golden, "%s\n", ranks_library(library));
+    golden_end("ranks-launchers.txt");
 }
 
 /* The last test: nothing else joins after it. */
@@ -414,7 +399,7 @@ static int act_in_turn(void *context)
 {
     const struct ranks *ranks = context;
 
-    fprintf(page, "turn of rank %u\n", ranks->place.rank);
+    fprintf(golden, "turn of rank %u\n", ranks->place.rank);
     return 0;
 }
 
@@ -442,13 +427,13 @@ static int agree(struct ranks *ranks)
         code = ranks_meet(ranks, 0, NULL);
     }
     if (code == 0) {
-        fprintf(page, "rank %u of %u, %u of %u on node %u of %u, %s, %u CPUs:", place->rank,
+        fprintf(golden, "rank %u of %u, %u of %u on node %u of %u, %s, %u CPUs:", place->rank,
                 place->ranks, place->local_rank, place->local_ranks, place->node, place->nodes,
                 place->host, place->cpus);
         for (uint32_t i = 0; i < place->ranks; i++)
-            fprintf(page, " %s%s %u", ranks->peers[i].leads ? "*" : "", ranks->peers[i].host,
+            fprintf(golden, " %s%s %u", ranks->peers[i].leads ? "*" : "", ranks->peers[i].host,
                     ranks->peers[i].node);
-        fprintf(page,
+        fprintf(golden,
                 "; sums %g %g %g; word %u %u; other %u; waited %.2f ms; ahead %.3f +-%.3f ms "
                 "at %.1f; memory %llu of %llu:",
                 sums[0], sums[1], sums[2], word[0], word[1], other, (double)waited_ns * 1e-6,
@@ -456,8 +441,8 @@ static int agree(struct ranks *ranks)
                 (double)clock.at_ns * 1e-6 - 1e3, (unsigned long long)memory.each_bytes,
                 (unsigned long long)memory.bytes);
         for (uint32_t i = 0; i < place->local_ranks; i++)
-            fprintf(page, " %.66s", (const char *)ranks_memory_of(&memory, i));
-        fprintf(page, "; %llu meetings, %llu gathers\n", (unsigned long long)ranks->meetings,
+            fprintf(golden, " %.66s", (const char *)ranks_memory_of(&memory, i));
+        fprintf(golden, "; %llu meetings, %llu gathers\n", (unsigned long long)ranks->meetings,
                 (unsigned long long)ranks->gathers);
         code = ranks_meet(ranks, 0, NULL);
     }
@@ -471,22 +456,22 @@ static void a_team_agrees(void **unused)
     static const uint32_t node_one = 1, node_two = 2;
 
     (void)unused;
-    page_begin();
+    golden_begin();
     team_run(&team);
-    team_print(&team, page);
+    team_print(&team, golden);
     team.per_node = TEAM_MOST; /* which has a launcher */
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
     team_run(&team);
     unsetenv("OMPI_COMM_WORLD_SIZE");
-    team_print(&team, page);
+    team_print(&team, golden);
     for (int lie = 0; lie < 2; lie++) {
         struct team liars = {.ranks = 3, .per_node = 2, .act = agree, .lies = 1};
         liars.node = lie ? &node_two : &node_one;
-        fprintf(page, "\nrank 1 says that its node is %u\n", *liars.node);
+        fprintf(golden, "\nrank 1 says that its node is %u\n", *liars.node);
         team_run(&liars);
-        team_print(&liars, page);
+        team_print(&liars, golden);
     }
-    page_end("ranks-agree.txt");
+    golden_end("ranks-agree.txt");
 }
 
 /* Codes and reasons of three ranks; 125 is that of a rank that was called off. */
@@ -515,34 +500,34 @@ static int fail_as_told(struct ranks *ranks)
         fail(code, "%s", verdict_rows[verdict_row].reasons[ranks->place.rank]);
     const int met = ranks_meet(ranks, -code, NULL);
     if (ranks->place.rank == 0)
-        fprintf(page, "%zu: %d\n", verdict_row, met);
+        fprintf(golden, "%zu: %d\n", verdict_row, met);
     return met;
 }
 
 static void the_first_cause_is_named(void **unused)
 {
     (void)unused;
-    page_begin();
+    golden_begin();
     for (verdict_row = 0; verdict_row < sizeof verdict_rows / sizeof *verdict_rows; verdict_row++) {
         struct team team = {.ranks = 3, .per_node = 1, .act = fail_as_told};
         team_run(&team);
-        team_print(&team, page);
+        team_print(&team, golden);
     }
     for (verdict_row = 0; verdict_row < 9; verdict_row++) { /* while they tell each other */
         struct team team = {.ranks = 3, .per_node = 1, .act = fail_as_told, .fails = TEAM_DONE};
         team.rank = (uint32_t)verdict_row % 3;
         team.nth = 2 + (uint32_t)verdict_row / 3;
         team_run(&team);
-        team_print(&team, page);
+        team_print(&team, golden);
     }
-    page_end("ranks-verdicts.txt");
+    golden_end("ranks-verdicts.txt");
 }
 
 /* Each call of each of three ranks fails once. */
 static void every_call_fails_in_turn(void **unused)
 {
     (void)unused;
-    page_begin();
+    golden_begin();
     for (int call = 0; call < TEAM_CALLS; call++)
         for (uint32_t rank = 0; rank < 3; rank++)
             for (uint32_t nth = 1;; nth += call == TEAM_GATHER || nth < 2 ? 1 : 20) {
@@ -552,15 +537,15 @@ static void every_call_fails_in_turn(void **unused)
                                     .fails = (enum team_call)call,
                                     .rank = rank,
                                     .nth = nth};
-                const long before = ftell(page);
+                const long before = ftell(golden);
                 team_run(&team);
-                fseek(page, before, SEEK_SET);
+                fseek(golden, before, SEEK_SET);
                 if (!team.has_failed)
                     break;
-                fprintf(page, "%s %u of rank %u\n", team_calls[call], nth, rank);
-                team_print(&team, page);
+                fprintf(golden, "%s %u of rank %u\n", team_calls[call], nth, rank);
+                team_print(&team, golden);
             }
-    page_end("ranks-failures.txt");
+    golden_end("ranks-failures.txt");
 }
 
 int main(int argument_count, char **arguments)

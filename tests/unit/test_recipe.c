@@ -1,137 +1,208 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Schedules against their formulas; checkpoints that are truncated, changed or of another network.
- */
-#include "tests/unit/unit.h"
+ * Recipes of all networks, what is read from step times, and checkpoints, to the byte and damaged
+ * in each: saved pages. */
+#include "tests/unit/folder.h"
+#include "tests/unit/golden.h"
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
-#include "base/fail.h"
 #include "base/file.h"
-#include "tests/unit/folder.h"
+#include "trainer/backend.h"
 #include "trainer/checkpoint.h"
-#include "trainer/graph.h"
+#include "trainer/profile.h"
 #include "trainer/recipe.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static void near(double found, double wanted)
+static void print_recipe(const struct network *network, enum backend_recipe kind, uint64_t batch,
+                         uint64_t epochs, uint64_t steps)
 {
-    if (!(fabs(found - wanted) <= 1e-9 * fmax(1, fabs(wanted))))
-        fail_msg("%.12g is not %.12g", found, wanted);
-}
+    const struct recipe recipe = recipe_choose(kind, network, batch, epochs, steps);
 
-static void lars_takes_the_published_points(void **unused)
-{
-    static const struct {
-        uint64_t batch;
-        double rate, decay, warmup;
-    } points[] = {{408, 3.0, 5e-5, 2},    {816, 5.3, 5e-5, 2},
-                  {1024, 6.0, 2.5e-5, 2}, {1632, 7.5, 5e-5, 2},
-                  {2048, 9.0, 5e-5, 3},   {3200, 11.0, 5e-5, 2},
-                  {4096, 13.0, 2e-4, 3},  {204, 1.5, 5e-5, 2},
-                  {612, 4.15, 5e-5, 2},   {8192, 13.0 + 2.0 * 4096 / 896, 2e-4, 3}};
-
-    const struct network *inception = network_find("inception-v3"); /* no share of LARS */
-
-    (void)unused;
-    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
-        struct recipe recipe = recipe_choose(BACKEND_LARS, inception, points[i].batch, 37, 100);
-        near(recipe.rate, points[i].rate);
-        near(recipe.weight_decay, points[i].decay);
-        assert_true(recipe.decays_fc_bias && recipe.zero_gammas && recipe.clip_norm == 0);
-        near((double)recipe.warmup_steps, 100 * points[i].warmup);
+    fprintf(golden,
+            "%-12s %5llu %.7g of %d, %llu of %llu steps warm, %g %.6g %g %g %g%s%s:", network->name,
+            (unsigned long long)batch, recipe.rate, (int)recipe.decay_shape,
+            (unsigned long long)recipe.warmup_steps, (unsigned long long)recipe.steps,
+            recipe.momentum, recipe.weight_decay, recipe.eta, recipe.label_smoothing,
+            recipe.clip_norm, recipe.zero_gammas ? " zero" : "",
+            recipe.decays_fc_bias ? " fc" : "");
+    for (uint64_t step = 0; step < recipe.steps + 9; step += 1 + recipe.steps / 7) {
+        fprintf(golden, " %.6g", recipe_rate(&recipe, step));
+        assert_true(recipe_rate(&recipe, step) > 0);
     }
+    fprintf(golden, "\n");
 }
 
-static void lars_falls_as_a_square(void **unused)
+static void recipes(void **unused)
 {
-    const struct recipe recipe =
-        recipe_choose(BACKEND_LARS, network_find("resnet50"), 408, 37, 100);
+    static const uint64_t batches[] = {1, 204, 408, 612, 816, 1024, 1632, 2048, 3200, 4096, 8192};
+    const struct network *resnet = network_find("resnet50");
+    const struct recipe flat = {.decay_shape = RECIPE_CONSTANT, .rate = 2, .steps = 9};
 
     (void)unused;
-    near(recipe_rate(&recipe, 0), 3.0 / 200);
-    near(recipe_rate(&recipe, 199), 3.0);
-    near(recipe_rate(&recipe, 200), 3.0);
-    near(recipe_rate(&recipe, 200 + 1750), 3.0 / 4);
-    near(recipe_rate(&recipe, 3699), 3.0 / 3500 / 3500);
-    near(recipe_rate(&recipe, 5000), recipe_rate(&recipe, 3699)); /* never 0, never increasing */
-}
-
-static void sgd_falls_as_a_cosine(void **unused)
-{
-    const struct recipe recipe = recipe_choose(BACKEND_SGD, network_find("resnet50"), 512, 90, 10);
-
-    (void)unused;
-    near(recipe.rate, 0.512);
-    near(recipe.momentum, 0.875);
-    near(recipe.weight_decay, 1.0 / 32768);
-    assert_true(!recipe.decays_fc_bias && recipe.zero_gammas);
-    assert_int_equal(recipe.warmup_steps, 50);
-    near(recipe_rate(&recipe, 24), 0.256);
-    near(recipe_rate(&recipe, 50 + 425), 0.256);
-    assert_true(recipe_rate(&recipe, 899) > 0 && recipe_rate(&recipe, 899) < 1e-5);
-    for (uint64_t step = 51; step < 900; step++)
-        assert_true(recipe_rate(&recipe, step) < recipe_rate(&recipe, step - 1));
-}
-
-/* Networks without batch norm: the rate of Caffe's files, far below where they diverge. */
-static void plain_networks_learn_slowly(void **unused)
-{
-    static const struct {
-        const char *network;
-        uint64_t batch;
-        double rate;
-    } points[] = {{"lenet", 64, 0.01},    {"lenet", 16, 0.005},     {"lenet", 256, 0.01},
-                  {"alexnet", 256, 0.01}, {"vgg16", 256, 0.01},     {"googlenet", 32, 0.01},
-                  {"vgg19", 1024, 0.01},  {"resnet50", 256, 0.256}, {"inception-bn", 256, 0.256}};
-
-    (void)unused;
-    for (size_t i = 0; i < sizeof points / sizeof *points; i++)
-        near(recipe_choose(BACKEND_SGD, network_find(points[i].network), points[i].batch, 90, 10)
-                 .rate,
-             points[i].rate);
-    for (const struct network *const *network = network_registry; *network; network++) {
-        struct graph *graph = network_build(*network, (*network)->side, (*network)->classes);
-        bool normalises = false;
-        for (uint32_t i = 0; i < graph->node_count; i++)
-            normalises |= graph->nodes[i].kind == GRAPH_BATCH_NORM;
-        assert_int_equal(normalises, (*network)->plain_batch == 0);
-        graph_destroy(graph);
-    }
-}
-
-/* It diverges at ResNet's rate. None clips its gradients by default. */
-static void inception_v3_learns_at_an_eighth(void **unused)
-{
-    (void)unused;
-    near(recipe_choose(BACKEND_SGD, network_find("inception-v3"), 256, 90, 10).rate, 0.032);
+    golden_begin();
     for (const struct network *const *network = network_registry; *network; network++)
-        assert_true(recipe_choose(BACKEND_SGD, *network, 32, 90, 10).clip_norm == 0);
+        for (uint64_t batch = 16; batch <= 1024; batch *= 8)
+            print_recipe(*network, BACKEND_SGD, batch, 90, 10);
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        print_recipe(resnet, BACKEND_LARS, batches[i], 37, 100);
+    print_recipe(network_find("inception-v3"), BACKEND_LARS, 700, 3, 7);
+    print_recipe(resnet, BACKEND_LARS, 408, 1, 1);
+    print_recipe(resnet, BACKEND_SGD, 408, 1, 3);
+    fprintf(golden, "%g %g\n", recipe_rate(&flat, 0), recipe_rate(&flat, 1000));
+    golden_end("recipes.txt");
 }
 
-static void short_courses_have_rates_too(void **unused)
+static void step_times(void **unused)
 {
-    const struct recipe one = recipe_choose(BACKEND_LARS, network_find("resnet50"), 408, 1, 1);
-    const struct recipe flat = {.decay_shape = RECIPE_CONSTANT, .rate = 2};
+    static const char *const texts[] = {"1\n2.5\n",
+                                        "# steps\n\n 3 \r\n4",
+                                        "ms,gpu\n7,0\n8,1\n",
+                                        "gpu, \"Step_MS\" ,x\n0, 7 ,1\n1,\"8.5\",2",
+                                        "epoch,time\n0,7\n",
+                                        " [1, 2.5, 3]",
+                                        "{\"step_ms\": [4, 86400000], \"batch_size\": 64}",
+                                        "",
+                                        "0\n0\n",
+                                        "1\nx\n",
+                                        "1\n-2\n",
+                                        "1\n1e300\n",
+                                        "86400000.1",
+                                        "1\nnan\n",
+                                        "ms,a\n1,2\nms,a\n",
+                                        "a,b\n1\n",
+                                        "a,ms\n1\n",
+                                        "[1, \"2\"]",
+                                        "[1,\n ",
+                                        "{\"steps\": [1]}",
+                                        "3",
+                                        "{\"step_ms\": [1], \"batch_size\": -1}",
+                                        "{\"step_ms\": [1], \"step_ms\": [2]}"};
+    struct profile profile;
+    char line[5000];
 
     (void)unused;
-    assert_true(recipe_rate(&one, 0) > 0);
-    near(recipe_rate(&flat, 0), 2);
-    near(recipe_rate(&flat, 1000000), 2);
+    golden_begin();
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const int code = profile_parse("steps", texts[i], strlen(texts[i]), &profile);
+        fprintf(golden, "%s\n= %d %s\n", texts[i], code, code ? fail_reason() : "");
+        for (size_t k = 0; code == 0 && k < profile.count; k++)
+            fprintf(golden, "%llu ", (unsigned long long)profile.step_ns[k]);
+        if (code == 0)
+            fprintf(golden, "of %llu\n", (unsigned long long)profile.batch_size);
+        profile_release(&profile);
+    }
+    for (size_t length = 4094; length < 4097; length++) { /* a line may have 4095 bytes */
+        snprintf(line, sizeof line, "%*d\n", (int)length, 1);
+        fprintf(golden, "%zu: %d\n", length, profile_parse("steps", line, length + 1, &profile));
+        profile_release(&profile);
+    }
+    assert_int_equal(profile_parse("steps", "1\n\0", 3, &profile), -EINVAL);
+    fprintf(golden, "%s\n", fail_reason());
+    golden_end("step-times.txt");
+}
+
+/* A name of a network stands for its trainer, in as many bytes as fit. */
+static void trainers_of_networks(void **unused)
+{
+    static const char *const names[] = {"lenet",   "lenet:",      "lenet:seed=7",
+                                        "lenets",  "lene",        "network:lenet",
+                                        "network", "replay:h200", ""};
+    struct plugin_choice choice;
+    char text[1200];
+
+    (void)unused;
+    golden_begin();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const int code = trainer_choose(names[i], &choice);
+        fprintf(golden, "'%s': %s, %ssynchronous\n", names[i],
+                code ? fail_reason() : choice.plugin->name,
+                trainer_is_synchronous(names[i]) ? "" : "not ");
+        if (code == 0)
+            plugin_release(&choice);
+    }
+    for (size_t length = 1010; length < 1020; length++) {
+        snprintf(text, sizeof text, "lenet:rate=0.%0*d1", (int)length - 14, 0);
+        assert_int_equal(strlen(text), length);
+        const int code = trainer_choose(text, &choice);
+        fprintf(golden, "%zu: %d %.24s\n", length, code, code ? fail_reason() : "");
+        if (code == 0)
+            plugin_release(&choice);
+    }
+    golden_end("trainers.txt");
+}
+
+/* ---- what a rehearsal runs ---- */
+
+static int pretend_load(void *state, const float *parameters, const float *momenta,
+                        const float *statistics)
+{
+    const struct graph *graph = state;
+    double sum = 0;
+
+    for (uint64_t i = 0; i < graph->parameter_floats; i++)
+        sum += (double)(parameters[i] * parameters[i]) * (double)(i % 97);
+    fprintf(golden, "load %.6g%s%s\n", sum, momenta ? " momenta" : "",
+            statistics ? " statistics" : "");
+    return 0;
+}
+
+static int runs_left;
+
+static int pretend_run(void *state, const struct trainer_batch *batch, struct backend_loss *loss)
+{
+    const uint8_t *rows = batch->rows;
+    uint64_t sum = 0;
+
+    (void)state;
+    for (uint64_t i = 0; rows && i < batch->count * UINT64_C(28) * 28; i++)
+        sum += rows[i] * (i % 251);
+    fprintf(golden, "run %u %s, rows %llu, %s\n", batch->count, batch->learns ? "learns" : "",
+            (unsigned long long)sum, batch->labels ? "labelled" : "");
+    assert_int_equal(batch->ready(NULL, 1), 0);
+    loss->times.update_ns = rows ? 0 : 700;
+    return runs_left-- ? 0 : -EIO;
+}
+
+static int pretend_update(void *state, const struct backend_update *update)
+{
+    (void)state;
+    fprintf(golden, "update %g %g %g %g\n", update->rate, update->momentum, update->decay,
+            update->gradient_scale);
+    return 0;
+}
+
+static int note_warm(void *state)
+{
+    (void)state;
+    fprintf(golden, "warm\n");
+    return 0;
+}
+
+static void a_rehearsal(void **unused)
+{
+    static const struct backend_ops ops = {
+        .load = pretend_load, .run = pretend_run, .update = pretend_update};
+    struct graph *graph = network_build(network_find("lenet"), 28, 10);
+
+    (void)unused;
+    golden_begin();
+    for (int i = 0; i < 5; i++) {
+        const struct schedule_request request = {
+            .graph = graph, .batch_size = 3, .passes = i == 2 ? 0 : 2, .training = i != 1};
+        double update_ns = 5;
+        runs_left = i == 3 ? 1 : i == 4 ? 4 : 99;
+        const int code = backend_rehearse(&ops, graph, &request, note_warm, &update_ns);
+        fprintf(golden, "= %d, %g\n", code, update_ns);
+    }
+    golden_end("rehearsals.txt");
+    graph_destroy(graph);
 }
 
 /* ---- checkpoints ---- */
 
-enum { PARAMETERS = 1000, STATISTICS = 30 };
-
-struct arrays {
-    float floats[2 * PARAMETERS + STATISTICS];
-};
+enum { PARAMETERS = 3, STATISTICS = 1, FLOATS = 2 * PARAMETERS + STATISTICS, SETTINGS_AT = 128 };
 
 static const struct checkpoint sample = {.network = "tiny",
                                          .side = 32,
@@ -146,129 +217,81 @@ static const struct checkpoint sample = {.network = "tiny",
                                          .samples = 180000,
                                          .rate_before = 0.0625,
                                          .settings = "lr 0.1\nmomentum 0.9\n"};
+static const float floats[FLOATS] = {1, 2.5f, -3, 4, 5, 6, 7};
 
-static void fill(struct arrays *arrays)
+static int read_as(const struct checkpoint *wanted, struct checkpoint *found)
 {
-    for (size_t i = 0; i < sizeof arrays->floats / sizeof *arrays->floats; i++)
-        arrays->floats[i] = (float)i * 0.37f - 100;
+    float back[FLOATS + 8] = {0};
+    const int code = checkpoint_read(folder_path("last"), wanted, found, back);
+
+    if (code == 0)
+        assert_memory_equal(back, floats, sizeof floats);
+    return code;
 }
 
-static int read_back(const char *path, struct checkpoint *found, struct arrays *arrays)
+static void checkpoints(void **unused)
 {
-    return checkpoint_read(path, &sample, found, arrays->floats);
-}
-
-static void a_checkpoint_comes_back(void **unused)
-{
-    const char *path = folder_path("last");
-    struct arrays arrays, back = {0};
-    struct checkpoint found;
-
-    (void)unused;
-    fill(&arrays);
-    assert_int_equal(checkpoint_write(path, &sample, arrays.floats), 0);
-    assert_int_equal(read_back(path, &found, &back), 0);
-    assert_memory_equal(&arrays, &back, sizeof arrays);
-    assert_memory_equal(&found, &sample, sizeof sample);
-}
-
-static char *write_and_load(const char *path, struct arrays *arrays, size_t *bytes)
-{
-    char *whole;
-
-    assert_int_equal(checkpoint_write(path, &sample, arrays->floats), 0);
-    assert_int_equal(file_load(path, 1 << 20, &whole, bytes), 0);
-    return whole;
-}
-
-/* Version 1 had no settings; everything else was where it is now. */
-static void the_first_version_is_still_read(void **unused)
-{
-    enum { SETTINGS_AT = 128 };
-    const char *path = folder_path("last");
-    struct arrays arrays, back = {0};
-    struct checkpoint found;
-    char *whole;
+    struct checkpoint found, other[5] = {sample, sample, sample, sample, sample};
+    char last[FAIL_REASON_BYTES] = "", *whole;
     size_t bytes;
 
     (void)unused;
-    fill(&arrays);
-    whole = write_and_load(path, &arrays, &bytes);
-    assert_int_equal(bytes, SETTINGS_AT + CHECKPOINT_SETTINGS_BYTES + sizeof arrays + 4);
+    golden_begin();
+    assert_int_equal(checkpoint_write(folder_path("last"), &sample, floats), 0);
+    assert_int_equal(checkpoint_check_replaced(folder_path("last")), 0);
+    assert_int_equal(read_as(&sample, &found), 0);
+    assert_memory_equal(&found, &sample, sizeof sample);
+    other[0].classes++;
+    other[1].side++;
+    other[2].network[0] = 'T';
+    other[3].parameter_floats++;
+    other[4].statistic_floats++;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(read_as(&other[i], &found), -EINVAL);
+        fprintf(golden, "%s\n", strrchr(fail_reason(), '/'));
+    }
+    assert_int_equal(file_load(folder_path("last"), 1 << 20, &whole, &bytes), 0);
+    for (size_t at = 0; at < bytes; at++)
+        if (whole[at])
+            fprintf(golden, "%zu: %02x\n", at, (unsigned char)whole[at]);
+    /* Each byte changed, the file cut at each. */
+    for (int cuts = 0; cuts < 2; cuts++)
+        for (size_t at = 0; at < bytes; at += at < 150 || at > bytes - 40 ? 1 : 97) {
+            whole[at] = (char)(whole[at] ^ 4);
+            folder_write("last", whole, cuts ? at : bytes);
+            whole[at] = (char)(whole[at] ^ 4);
+            assert_true(read_as(&sample, &found) < 0);
+            if (strcmp(last, fail_reason()) != 0)
+                fprintf(golden, "%zu: %s\n", at, strrchr(fail_reason(), '/'));
+            strcpy(last, fail_reason());
+        }
+    assert_int_equal(checkpoint_check_replaced(folder_path("last")), 0);
+    folder_put("last", "IOBENCH's");
+    assert_true(checkpoint_check_replaced(folder_path("last")) < 0);
+    /* Version 1 had no settings; everything else was where it is now. */
     bytes -= CHECKPOINT_SETTINGS_BYTES;
-    memmove(whole + SETTINGS_AT, whole + SETTINGS_AT + CHECKPOINT_SETTINGS_BYTES, sizeof arrays);
+    memmove(whole + SETTINGS_AT, whole + SETTINGS_AT + CHECKPOINT_SETTINGS_BYTES, sizeof floats);
     bytes_put_le32((uint8_t *)whole + 8, 1);
     bytes_put_le32((uint8_t *)whole + bytes - 4, crc32c(0, whole, bytes - 4));
-    FILE *file = fopen(path, "we");
-    assert_int_equal(fwrite(whole, 1, bytes, file), bytes);
-    fclose(file);
+    folder_write("last", whole, bytes);
+    assert_int_equal(read_as(&sample, &found), 0);
+    memset(other[0].settings, 0, sizeof other[0].settings);
+    other[0].classes--;
+    assert_memory_equal(&found, &other[0], sizeof found);
     free(whole);
-    assert_int_equal(read_back(path, &found, &back), 0);
-    assert_memory_equal(&arrays, &back, sizeof arrays);
-    assert_string_equal(found.settings, "");
-    struct checkpoint same = sample;
-    memset(same.settings, 0, sizeof same.settings);
-    assert_memory_equal(&found, &same, sizeof same);
+    golden_end("trainer-checkpoint.txt");
 }
 
-/* Every changed or missing byte is detected. */
-static void damage_is_noticed(void **unused)
-{
-    const char *path = folder_path("last");
-    struct arrays arrays, back;
-    struct checkpoint found;
-    char *whole;
-    size_t bytes;
-
-    (void)unused;
-    fill(&arrays);
-    whole = write_and_load(path, &arrays, &bytes);
-    for (size_t at = 0; at < bytes; at += at < 160 ? 1 : 97) {
-        FILE *file = fopen(path, "we");
-        whole[at] = (char)(whole[at] ^ 4);
-        assert_int_equal(fwrite(whole, 1, bytes, file), bytes);
-        fclose(file);
-        whole[at] = (char)(whole[at] ^ 4);
-        int code = read_back(path, &found, &back);
-        assert_true(code == -EBADMSG || code == -EINVAL);
-    }
-    for (size_t length = 0; length < bytes; length += 61) {
-        FILE *file = fopen(path, "we");
-        assert_int_equal(fwrite(whole, 1, length, file), length);
-        fclose(file);
-        assert_int_equal(read_back(path, &found, &back), -EBADMSG);
-    }
-    free(whole);
-}
-
-static void that_of_another_network_is_refused(void **unused)
-{
-    const char *path = folder_path("last");
-    struct arrays arrays;
-    struct checkpoint found, other = sample;
-
-    (void)unused;
-    fill(&arrays);
-    other.classes = 100;
-    assert_int_equal(checkpoint_write(path, &other, arrays.floats), 0);
-    assert_int_equal(read_back(path, &found, &arrays), -EINVAL);
-    assert_non_null(strstr(fail_reason(), "100 classes"));
-}
-
-int main(void)
+int main(int argument_count, char **arguments)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lars_takes_the_published_points),
-        cmocka_unit_test(lars_falls_as_a_square),
-        cmocka_unit_test(sgd_falls_as_a_cosine),
-        cmocka_unit_test(plain_networks_learn_slowly),
-        cmocka_unit_test(inception_v3_learns_at_an_eighth),
-        cmocka_unit_test(short_courses_have_rates_too),
-        cmocka_unit_test(a_checkpoint_comes_back),
-        cmocka_unit_test(the_first_version_is_still_read),
-        cmocka_unit_test(damage_is_noticed),
-        cmocka_unit_test(that_of_another_network_is_refused),
+        cmocka_unit_test(recipes),
+        cmocka_unit_test(step_times),
+        cmocka_unit_test(trainers_of_networks),
+        cmocka_unit_test(a_rehearsal),
+        cmocka_unit_test(checkpoints),
     };
 
+    renew = argument_count > 1 ? arguments[1] : NULL;
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);
 }

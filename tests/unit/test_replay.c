@@ -4,7 +4,6 @@
 
 #include "base/fail.h"
 #include "trainer/accelerator.h"
-#include "trainer/profile.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>
@@ -284,41 +283,6 @@ static void bad_requests_are_refused(void **unused)
     assert_refused("replay:file=/nowhere/at/all", "/nowhere/at/all");
 }
 
-static void parse(const char *text, int code, size_t count, uint64_t last_ns, const char *reason)
-{
-    struct profile profile;
-
-    assert_int_equal(profile_parse("steps", text, strlen(text), &profile), code);
-    if (code == 0) {
-        assert_int_equal(profile.count, count);
-        assert_int_equal(profile.step_ns[count - 1], last_ns);
-    } else {
-        assert_non_null(strstr(fail_reason(), reason));
-    }
-    profile_release(&profile);
-}
-
-static void profiles_are_parsed(void **unused)
-{
-    (void)unused;
-    parse("1\n2.5\n", 0, 2, 2500000, "");
-    parse("# steps\n\n 3 \r\n4", 0, 2, 4000000, "");
-    parse("ms,gpu\n7,0\n8,1\n", 0, 2, 8000000, "");
-    parse("epoch,time\n0,7\n", 0, 1, 7000000, "");
-    parse("[1, 2.5, 3]", 0, 3, 3000000, "");
-    parse("{\"step_ms\": [4], \"batch_size\": 64}", 0, 1, 4000000, "");
-    parse("", -EINVAL, 0, 0, "all steps take 0 ms");
-    parse("0\n0\n", -EINVAL, 0, 0, "all steps take 0 ms");
-    parse("1\nx\n", -EINVAL, 0, 0, "steps:2");
-    parse("1\n-2\n", -EINVAL, 0, 0, "-2");
-    parse("1\n1e300\n", -EINVAL, 0, 0, "1e+300");
-    parse("1\nnan\n", -EINVAL, 0, 0, "nan");
-    parse("[1, \"2\"]", -EINVAL, 0, 0, "step 1");
-    parse("[1, ", -EINVAL, 0, 0, "steps:1");
-    parse("{\"steps\": [1]}", -EINVAL, 0, 0, "step_ms");
-    parse("{\"step_ms\": [1], \"batch_size\": -1}", -EINVAL, 0, 0, "batch_size");
-}
-
 static void every_accelerator_has_a_source(void **unused)
 {
     (void)unused;
@@ -343,7 +307,6 @@ int main(void)
         cmocka_unit_test(an_open_loop_recovers),
         cmocka_unit_test(a_file_is_played),
         cmocka_unit_test(bad_requests_are_refused),
-        cmocka_unit_test(profiles_are_parsed),
         cmocka_unit_test(every_accelerator_has_a_source),
     };
 
