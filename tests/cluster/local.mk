@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Several ranks, and several hosts if network namespaces are permitted.
-CLUSTER_TESTS = tests/cluster/checkpoint.sh tests/cluster/hosts.sh tests/cluster/jobs.sh tests/cluster/net.sh tests/cluster/net_beside.sh tests/cluster/net_hosts.sh tests/cluster/net_verbs.sh tests/cluster/ranks.sh \
+CLUSTER_TESTS = tests/cluster/checkpoint.sh tests/cluster/hosts.sh tests/cluster/jobs.sh tests/cluster/mpi.sh tests/cluster/net.sh tests/cluster/net_beside.sh tests/cluster/net_hosts.sh tests/cluster/net_verbs.sh tests/cluster/ranks.sh \
 	tests/cluster/silence.sh tests/cluster/steps.sh
 CLUSTER_TESTS += tests/cluster/killed.sh tests/cluster/launch.sh tests/cluster/slurm.sh tests/cluster/ssh.sh
 TESTS += $(CLUSTER_TESTS)

@@ -167,6 +167,7 @@ static struct end {
 } ends[TEAM_MOST];
 
 static uint32_t failing_rank, failing_call; /* from 1; 0: none fails */
+static uint32_t taken[TEAM_MOST][4 * COLLECTIVES]; /* messages of each link, since the last open */
 
 struct memory_state {
     uint32_t rank;
@@ -190,6 +191,7 @@ static int memory_open(void *state, const void *settings, const struct transport
     (void)settings;
     mine->rank = config->ranks->place.rank;
     memset(end_of(state), 0, sizeof(struct end));
+    memset(taken[mine->rank], 0, sizeof taken[mine->rank]);
     end_of(state)->config = *config;
     end_of(state)->memory = config->arena;
     return memory_fault(end_of(state));
@@ -241,9 +243,7 @@ static int memory_start(void *state, const struct transport_message *message, bo
 /* Half a microsecond and a nanosecond a byte, more from and to higher ranks, and now and then. */
 static void take_time(uint32_t from, uint32_t to, uint64_t bytes)
 {
-    static uint32_t taken;
-
-    manual_clock_ns += (500 + bytes + ++taken / 150 % 5 * 30) * (4 + 2 * from + to) / 4;
+    manual_clock_ns += (500 + bytes + ++taken[from][to] / 40 % 5 * 30) * (4 + 2 * from + to) / 4;
     team_moved();
 }
 
@@ -448,8 +448,11 @@ static void links_are_measured(void **unused)
     settings.has_collectives = false;
     settings.has_sizes = true;
     settings.repeat_ns = 0;
-    settings.from_bytes = settings.to_bytes = 5000000;
+    settings.from_bytes = settings.to_bytes = 4194305; /* larger than a window */
+    settings.pairs = SURVEY_PAIRS_ALONE;
+    settings.pair_bytes = 5000000;
     print_run(2, "memory");
+    settings.pairs = SURVEY_PAIRS_NONE;
     /* The verification that finds damage, and on which rank. */
     settings.progress = NULL;
     settings.repeats = 1;
@@ -561,7 +564,7 @@ static void gradients_keep_a_rhythm(void **unused)
 static struct {
     bool is_logged, refuses_near, refuses_all, has_strangers;
     int ends; /* rank 0's; 1: a receive ends, 2: one fails, 3: a send fails */
-    uint32_t calls, asked;
+    uint32_t calls;
 } wire;
 
 /* Of two networks that all have the second is narrow, so that it is its ranks' own. */
@@ -580,7 +583,7 @@ int getifaddrs(struct ifaddrs **list)
     enum { ROWS = sizeof rows / sizeof *rows };
     static struct ifaddrs found[TEAM_MOST][ROWS];
     static struct sockaddr_in addresses[TEAM_MOST][ROWS], masks[TEAM_MOST][ROWS];
-    const uint32_t rank = wire.asked++ % TEAM_MOST;
+    const uint32_t rank = team_rank;
 
     for (size_t i = 0; i < ROWS; i++) {
         addresses[rank][i].sin_family = AF_INET;
@@ -627,8 +630,6 @@ int connect(int handle, const struct sockaddr *address, socklen_t bytes)
         ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr);
     const uint32_t hello[4] = {1, 2, 0, 0}; /* with another secret */
 
-    if (wire.refuses_all) /* and rank 1 waits for a minute */
-        manual_clock_ns += 61000000000;
     if (wire.refuses_all || (wire.refuses_near && host >> 16 == (10 << 8 | 9)))
         return errno = ECONNREFUSED, -1;
     const int stranger = wire.has_strangers ? socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
@@ -639,9 +640,12 @@ int connect(int handle, const struct sockaddr *address, socklen_t bytes)
     return (int)syscall(SYS_connect, handle, &here, bytes);
 }
 
-/* Who waits a millisecond for data waits for a rank whose turn it is not. */
+/* Who waits a millisecond for data waits for a rank whose turn it is not. Who waits for a call, of
+ * one that is refused, has waited for a minute. */
 int poll(struct pollfd *polled, nfds_t count, int wait_ms)
 {
+    if (wire.refuses_all && wait_ms == 100)
+        manual_clock_ns += 61000000000;
     return (int)syscall(SYS_poll, polled, count, wait_ms == 1 ? 0 : wait_ms);
 }
 
@@ -681,7 +685,7 @@ static void print_tcp(uint32_t ranks, uint32_t per_node, const char *name)
     struct team team = {
         .ranks = ranks, .per_node = per_node, .act = survey_tcp, .clock = TEAM_SLOW};
 
-    wire.asked = wire.calls = 0;
+    wire.calls = 0;
     transport_name = name;
     fprintf(golden, "%u ranks by %s%s%s%s%s %d\n", ranks, name, wire.is_logged ? ", logged" : "",
             wire.refuses_near ? ", near refused" : "", wire.refuses_all ? ", all refused" : "",
