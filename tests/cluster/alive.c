@@ -95,8 +95,8 @@ static int begin(void *state, uint32_t rank, const char *call, uint64_t bytes)
     data[0] = rank + 7;
     const struct ranks_ops *ops = &iobench_ranks_mpi;
     return strcmp(call, "gather") == 0              ? ops->gather(state, data, bytes, all)
-           : strcmp(call, "send") == 0              ? ops->send(state, 1 - rank, data, bytes)
-           : strcmp(call, "receive") == 0           ? ops->receive(state, 1 - rank, data, bytes)
+           : strcmp(call, "send") == 0              ? ops->move(state, 1 - rank, data, bytes, true)
+           : strcmp(call, "receive") == 0           ? ops->move(state, 1 - rank, data, bytes, false)
            : strcmp(call, "call another rank") == 0 ? ops->call(state, 1 - rank, 77)
            : strcmp(call, "listen to the other ranks") == 0
                ? ops->hear(state, &from, &data[1], &flag)
@@ -153,7 +153,7 @@ static int fail_each(void)
     require(ops->gather(state, mine, sizeof mine, all) == 0, "gather");
     finish(state);
     require(all[0] == 7 && all[1] == 0 && all[2] == 8 && all[3] == 5, "gathered");
-    require((rank ? ops->receive(state, 0, all, 8) : ops->send(state, 1, mine, 8)) == 0, "send");
+    require(ops->move(state, 1 - rank, rank ? all : mine, 8, rank == 0) == 0, "send");
     finish(state);
     require(all[0] == 7, "sent");
     for (uint64_t i = 0; i < 300; i++) { /* more than are kept */

@@ -168,31 +168,22 @@ static int team_gather(void *state, const void *mine, uint64_t bytes, void *all)
     return 0;
 }
 
-static int team_send(void *state, uint32_t to, const void *message, uint64_t bytes)
+static int team_move(void *state, uint32_t other, void *message, uint64_t bytes, bool sends)
 {
-    const int code = fault(TEAM_SEND);
+    struct seat *seat = &seats[me];
+    const int code = fault(sends ? TEAM_SEND : TEAM_RECEIVE);
 
     (void)state;
     if (code)
         return code;
-    seats[me].message[to] = message;
-    seats[me].sent_bytes[to] = bytes;
-    seats[me].peer = to;
-    seats[me].pending = SENDS;
-    return 0;
-}
-
-static int team_receive(void *state, uint32_t from, void *message, uint64_t bytes)
-{
-    const int code = fault(TEAM_RECEIVE);
-
-    (void)state;
-    if (code)
-        return code;
-    seats[me].into = message;
-    seats[me].bytes = bytes;
-    seats[me].peer = from;
-    seats[me].pending = RECEIVES;
+    if (sends) {
+        seat->message[other] = message;
+        seat->sent_bytes[other] = bytes;
+    }
+    seat->into = message;
+    seat->bytes = bytes;
+    seat->peer = other;
+    seat->pending = sends ? SENDS : RECEIVES;
     return 0;
 }
 
@@ -258,8 +249,7 @@ static const struct ranks_ops ranks_team = {.plugin = {.name = "team", .state_si
                                             .join = team_join,
                                             .leave = team_leave,
                                             .gather = team_gather,
-                                            .send = team_send,
-                                            .receive = team_receive,
+                                            .move = team_move,
                                             .test = team_test,
                                             .call = team_call,
                                             .hear = team_hear,

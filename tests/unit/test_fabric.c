@@ -166,7 +166,7 @@ static struct end {
     uint32_t begun, calls;
 } ends[TEAM_MOST];
 
-static uint32_t failing_rank, failing_call; /* from 1; 0: none fails */
+static uint32_t failing_rank, failing_call;        /* from 1; 0: none fails */
 static uint32_t taken[TEAM_MOST][4 * COLLECTIVES]; /* messages of each link, since the last open */
 
 struct memory_state {
@@ -524,13 +524,11 @@ static int keep_rhythm(struct ranks *ranks)
         code = transport_open(&transport, &config);
     for (int run = 0; run < 2 && code == 0; run++) {
         code = rhythm_run(&rhythm, after_three, &steps, &figures);
-        if (code == 0)
-            fprintf(
-                golden,
-                "rank %u: run %llu of %llu bytes: %llu steps in %.1f us, %.1f late, %.1f busy\n",
-                ranks->place.rank, (unsigned long long)rhythm.turn,
-                (unsigned long long)rhythm.bytes, (unsigned long long)figures.steps,
-                figures.time_s * 1e6, figures.late_s * 1e6, figures.busy_s * 1e6);
+        if (code == 0 && ranks->place.rank == 0)
+            fprintf(golden, "run %llu of %llu bytes: %llu steps in %.1f us, %.1f late, %.1f busy\n",
+                    (unsigned long long)rhythm.turn, (unsigned long long)rhythm.bytes,
+                    (unsigned long long)figures.steps, figures.time_s * 1e6, figures.late_s * 1e6,
+                    figures.busy_s * 1e6);
         steps = 0;
     }
     transport_close(&transport, code != 0);
@@ -610,7 +608,7 @@ static struct sockaddr_in local(const char *what, const struct sockaddr *address
     struct sockaddr_in here = *(const struct sockaddr_in *)(const void *)address;
     char text[INET_ADDRSTRLEN];
 
-    if (wire.is_logged)
+    if (wire.is_logged && (team_rank == 0 || team_rank == TEAM_MOST))
         fprintf(golden, "  %s %s\n", what, inet_ntop(AF_INET, &here.sin_addr, text, sizeof text));
     here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     return here;
