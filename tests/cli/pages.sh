@@ -20,7 +20,7 @@ page() {
 same() {
     tried="all of pages-$1.txt"
     sed -e "s/\"iobench_version\": \"[^\"]*\"/\"iobench_version\": \"VERSION\"/; s/iobench [0-9][0-9.]*[0-9]/iobench VERSION/" \
-        -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/; s|$PROGRAMS/iobench|iobench|; s|$T/||" \
+        -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/; s|$PROGRAMS/iobench|iobench|; s|$T/||g" \
         -e 's/"elapsed_s": [0-9.e-]*/"elapsed_s": TIME/; s|, [0-9.,]* [mun]*s, [0-9.,]* .iB/s$|, TIME|' \
         -e 's|^[0-9.,]* [mun]*s, [0-9.,]* samples/s, .*|TIME|; s|  # this build .*||' pages >out
     rm pages
@@ -29,7 +29,7 @@ same() {
 
 # The figures of documents to four digits: the last ones are those of a processor.
 rounded() {
-    sed 's/"gain": -*[0-9.]*e-[0-9]*/"gain": 0/' pages | awk '{ while (/": / && match($0, /[0-9]+\.[0-9]+(e[-+][0-9]+)?/)) {
+    sed 's/"\(gain\|p\|p_corrected\)": -*[0-9.]*e-[0-9]*/"\1": 0/' pages | awk '{ while (/": / && match($0, /[0-9]+\.[0-9]+(e[-+][0-9]+)?/)) {
         printf "%s%.4g", substr($0, 1, RSTART - 1), substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH) } print }' >filtered && mv filtered pages
 }
 
@@ -192,15 +192,19 @@ awk '/^  [A-Z]/ { machine = /^  (Storage|Host|Memory) / } /^[^ ]/ { machine = 0 
 same commands
 # ---- sweeps, of made measurements ----
 cat >made <<'END'
-# RANKS THREADS ORDER iobench OPTION...: what a rate depends on; the JSON of one job
-rate=$(($1 * (9 - $1) * 100 + $2 * 10)) ranks=$1 order=$3 valid=true why=null limit=decode cache=cold degraded=false
-shift 3
-echo "$*" | sed 's/.*iobench/iobench/' >>launched
+# RANKS iobench OPTION...: the JSON of one job
+ranks=$1 valid=true why=null limit=decode cache=cold degraded=false
+shift 2
+echo "$*" >>launched
 for word; do
-    json=${word#--json=}
-    [ "$json" = "$word" ] || break
+    case $word in
+    --json=*) json=${word#--json=} ;;
+    --shuffle=*) order=${word#--shuffle=} ;;
+    --decode-threads=*) threads=${word#--decode-threads=} ;;
+    esac
 done
-rate=$((rate + $(echo "${json##*/}" | tr -dc 0-9 | cut -c5-) * 7 % 11))
+number=$(echo "${json##*/}" | tr -dc 0-9 | cut -c5-)
+rate=$((ranks * (9 - ranks) * 100 + ${threads:-1} * 10 + ${number:-0} * 7 % 11 * 20))
 case $order in
 none) echo "no <such> order" >&2 && exit 3 ;;
 buffer:2) kill -9 $$ ;;
@@ -214,7 +218,7 @@ case $json,$ranks in
 *run-3*4) wait=2 cache=warm ;;
 *) wait=2 ;;
 esac
-cat >"$json" <<JSON
+cat >"$json.new" <<JSON && mv "$json.new" "$json"
 {"jobs": [{"valid": $valid, "invalid_reason": $why, "degraded": $degraded, "degraded_reason": $why, "place": {"host": "node7"},
  "summary": {"samples_per_s": $rate, "limit": "$limit", "cache_before": "$cache"}, "engine": {"ranks": $ranks},
  "dataset": {"path": "/set", "format": "tar", "samples": ${SAMPLES:-77}, "record_bytes": 7700, "identity": "${IDENTITY:-one}"},
@@ -224,7 +228,7 @@ END
 swept() { # STATUS FOLDER OPTION...
     status=$1 folder=$2
     shift 2
-    page "$status" sweep --data /set --launch 'sh made {ranks} {decode-threads} {shuffle}' -o "$folder" --ranks 1 --threads 1 --shuffle epoch "$@"
+    page "$status" sweep --data /set --launch 'sh made {ranks}' -o "$folder" --ranks 1 --threads 1 --shuffle epoch "$@"
 }
 swept 0 scaled --ranks 1,4 --threads 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 2
 swept 0 scaled --ranks 1,4 --threads 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 3 --json -
@@ -244,9 +248,54 @@ echo '{"jobs": []}' >late/cell-00001-run-1.json && swept 1 late --threads 1,2,3 
 echo '{}' >late/sweep.json && swept 1 late --threads 1,2,3 --runs 1
 mkdir other && touch other/.sweep.json.x.partial other/.cell-1.x.partial other/.mine.x.partial && swept 1 other --runs 1
 ls -A other >>pages && rm other/.mine* && swept 0 other --runs 1 && ls -A other >>pages
-page 0 sweep train --data /set --launch 'sh made 1 1 epoch' --runs 1
+page 0 sweep train --data /set --launch 'sh made 1' --runs 1
 page 0 sweep shuffle epoch buffer:20 --records 1000 --shards 4 --dry-run
-sed -E 's/, 0:0[0-9]:[0-9]{2} left/, TIME left/; s/("fingerprint": ")[0-9a-f]{16}/\1PRINT/; s/iobench-sweep-[0-9a-f]{8}/iobench-sweep-ID/' pages >filtered && mv filtered pages
+# A study of such.
+rm launched
+cat >ranks.ini <<'END'
+[study]
+title=Orders by ranks
+question=Which is fast?
+found=The one
+found=that is <not> slow.
+source=me
+[data set]
+pack=pack {source} {target} -f recordio
+[data none]
+pack=pack /nowhere {target}
+[run {each} by {also}]
+each=epoch none buffer:2 buffer:3 buffer:4 buffer:5
+also=1 3
+ranks={also}
+command=run --data={set} --shuffle={each}
+[run without]
+command=run --data={none}
+[run strange]
+command=run --data={set} --reader=nothing
+[table]
+column=rate, 1/s: job.summary.samples_per_s
+column=ranks: number(also)
+column=limit: job.summary.limit
+[picture]
+kind=bars
+bars=rate, 1/s
+[says]
+first="{row("epoch by 1").limit} at {row("epoch by 3").ranks} ranks."
+second="{row("without").limit}"
+END
+study() { # STATUS OPTION...
+    status=$1
+    shift
+    page "$status" study ./ranks.ini -o ranked --data tar/webdataset --sets sets --launch 'sh made {ranks}' "$@"
+}
+study 1
+{ cat ranked/page.md && sed 's/<text/\n&/g' ranked/picture.svg | grep '^<text' && cat launched; } >>pages
+rm ranked/epoch-by-3.json launched && IDENTITY=two study 1 --json
+rm -r sets/set-* && study 1
+touch -d yesterday tar/webdataset/train-000000.tar && study 1
+cat launched >>pages
+page 0 study ./ranks.ini -o ranked --data tar/webdataset --sets sets --launch 'sh made {ranks}' --dry-run
+sed -E 's/, 0:0[0-9]:[0-9]{2} left/, TIME left/; s/("fingerprint": ")[0-9a-f]{16}/\1PRINT/; s/iobench-sweep-[0-9a-f]{8}/iobench-sweep-ID/; s/(set|none)-[0-9a-f]{8}/\1-ID/' pages >filtered && mv filtered pages
 rounded
 same sweeps
 # Every option, with its short name, value and default.
