@@ -155,7 +155,7 @@ int source_keep(struct source_buffer *slot, struct sample *sample)
 {
     int code = source_reserve(&slot->record, &slot->record_capacity, sample->image_bytes);
 
-    if (code == 0 && sample->name_bytes)
+    if (code == 0)
         code = source_reserve(&slot->scratch, &slot->scratch_capacity, sample->name_bytes);
     if (code)
         return code;

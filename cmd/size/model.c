@@ -897,16 +897,14 @@ static int compare_upgrades(const void *one, const void *other)
 static int find_upgrades(const struct sizing_request *request, struct sizing_answer *answer)
 {
     /* What is doubled of a part; of the I/O thread, the time is halved. */
-    static const struct {
-        int count;
-        enum sizing_input of[2];
-    } rates[SIZING_PART_COUNT] = {
-        [SIZING_PART_GPU] = {2, {SIZING_GPU_RATE, SIZING_FABRIC_RATE}},
-        [SIZING_PART_STORAGE] = {2, {SIZING_STORAGE_RATE, SIZING_STORAGE_WRITE_RATE}},
-        [SIZING_PART_READS] = {1, {SIZING_STORAGE_READS}},
-        [SIZING_PART_CLIENT] = {2, {SIZING_PORT_RATE, SIZING_STORAGE_CLIENT_RATE}},
-        [SIZING_PART_DEPTH] = {1, {SIZING_DEPTH}},
-        [SIZING_PART_CORES] = {2, {SIZING_CORES, SIZING_THREADS}},
+    static const enum sizing_input rates[SIZING_PART_COUNT][2] = {
+        [SIZING_PART_GPU] = {SIZING_GPU_RATE, SIZING_FABRIC_RATE},
+        [SIZING_PART_STORAGE] = {SIZING_STORAGE_RATE, SIZING_STORAGE_WRITE_RATE},
+        [SIZING_PART_READS] = {SIZING_STORAGE_READS, SIZING_INPUT_COUNT},
+        [SIZING_PART_CLIENT] = {SIZING_PORT_RATE, SIZING_STORAGE_CLIENT_RATE},
+        [SIZING_PART_DEPTH] = {SIZING_DEPTH, SIZING_INPUT_COUNT},
+        [SIZING_PART_CORES] = {SIZING_CORES, SIZING_THREADS},
+        [SIZING_PART_LOADER] = {SIZING_INPUT_COUNT, SIZING_INPUT_COUNT},
     };
 
     for (int part = 0; part < SIZING_PART_COUNT; part++) {
@@ -914,8 +912,8 @@ static int find_upgrades(const struct sizing_request *request, struct sizing_ans
         struct sizing_outcome outcome;
         if (isinf(answer->first.of[part]))
             continue;
-        for (int i = 0; i < rates[part].count; i++)
-            plant.of[rates[part].of[i]] *= 2;
+        for (int i = 0; i < 2 && rates[part][i] != SIZING_INPUT_COUNT; i++)
+            plant.of[rates[part][i]] *= 2;
         if (part == SIZING_PART_STORAGE)
             plant.storages *= 2;
         if (part == SIZING_PART_LOADER)

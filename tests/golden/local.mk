@@ -72,4 +72,4 @@ EXTRA_DIST += tests/golden/make_trainer.py tests/golden/trainer.golden
 EXTRA_DIST += tests/golden/plan-h100.txt
 
 # What test_pages compares with; it can write them anew. Sessions of tests/unit/session.h.
-EXTRA_DIST += tests/golden/pages tests/golden/sessions
+EXTRA_DIST += tests/golden/pages tests/golden/sessions tests/golden/pictures.zip

@@ -1606,6 +1606,16 @@ STANDS_FOR(int, command_join, struct ranks *ranks)
     return 0;
 }
 
+static void show_file(const char *name)
+{
+    FILE *file = fopen(name, "r");
+
+    assert_non_null(file);
+    for (int c; (c = getc(file)) != EOF;)
+        putchar(c);
+    fclose(file);
+}
+
 /* Golden pages are found from where the test started. What depends on the build is left out. */
 static void page_end_below(const char *name, int here)
 {
@@ -1635,7 +1645,6 @@ static void commands_of_made_measurements(void **unused)
     static char bytes[200000];
 
     const int here = open(".", O_PATH | O_CLOEXEC);
-    FILE *chart = NULL;
 
     (void)unused;
     assert_int_equal(chdir(test_folder), 0);
@@ -1674,9 +1683,7 @@ static void commands_of_made_measurements(void **unused)
 
     page_begin();
     command_line(&command_ramp, RAMP "--plot ramp.svg");
-    for (int c; (c = getc(chart ? chart : (chart = fopen("ramp.svg", "r")))) != EOF;)
-        putchar(c);
-    fclose(chart);
+    show_file("ramp.svg");
     command_line(&command_ramp, RAMP "--runs 1 --from 30 --to 40 --limit 50% --duration 20s "
                                      "--precision 10% --limit-samples 90 --drop-caches");
     command_line(&command_ramp, RAMP "--limit 0.1%");
@@ -1706,6 +1713,7 @@ static void commands_of_made_measurements(void **unused)
     command_line(&command_shuffle, "none epoch --data set --measure --runs 4 --batch-size 2 "
                                    "--classes 3 --window 3 --bs 4k -q 5 --direct --memory 64m "
                                    "--reader pread --seed 9 --limit-samples 4 --plot front.svg");
+    show_file("front.svg");
     command_line(&command_shuffle, "none epoch --data set --measure --runs 1 --batch-size 2 "
                                    "--ranks 2 --partition sticky --remainder pad");
     for (int i = 0; i < 5; i++) {
@@ -1724,6 +1732,12 @@ static void commands_of_made_measurements(void **unused)
     command_line(
         &command_size,
         "--measure many --read-sizes 4k,64k --depths 1,2,8 --measure-time 5ms --seed 4 --save -");
+    for (uint64_t left = 501760; left <= 768000; left += 266240) { /* 98 and 150 percent */
+        made.share.bytes = left;
+        made.share.of_node = left > 512000;
+        command_line(&command_size, "--measure large --read-sizes 20k --depths 5 --save -");
+    }
+    made.share.bytes = 5 * (4096 * 3 + 65536 * 3);
     made.share.of_node = true;
     made.share.bytes *= 2;
     command_line(&command_size, "--measure large --read-sizes 4k,64k --depths 1,2 --save -");

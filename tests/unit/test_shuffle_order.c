@@ -2,6 +2,7 @@
  * What every shuffle strategy promises: each record exactly once over all ranks, slots that are
  * never drawn empty nor fetched into while held, the exact number of draws, the same order for
  * the same seed and another one for another epoch or seed. */
+#include "tests/unit/allocations.h"
 #include "tests/unit/unit.h"
 
 #include "base/clock.h"
@@ -348,6 +349,10 @@ static void seeking_costs_what_is_held(void **unused)
             }
             assert_int_equal(plan_begin(&plan, 2), 0);
             assert_int_equal(plan_seek(&plan, whole.count), -EINVAL);
+            for (uint64_t i = 1; i <= 2 && !plan.ops->seek && allocations_counted; i++) {
+                allocation_refused = counter_get(&allocations) + i;
+                assert_int_equal(plan_seek(&plan, 1), -ENOMEM);
+            }
             free(held);
             free(whole.records);
             plan_close(&plan);
