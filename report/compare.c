@@ -298,9 +298,10 @@ bool compare_significant(const struct compare_figure *figure, double alpha)
 
 bool compare_untold(const struct compare_figure *figure, double alpha)
 {
+    /* Sessions have no interval, which rules out nothing. */
     return !isfinite(figure->p) || figure->least_p >= alpha ||
-           figure->low_percent < -COMPARE_RULED_OUT_PERCENT ||
-           figure->high_percent > COMPARE_RULED_OUT_PERCENT;
+           !(figure->low_percent >= -COMPARE_RULED_OUT_PERCENT &&
+             figure->high_percent <= COMPARE_RULED_OUT_PERCENT);
 }
 
 /* ---- text and JSON ---- */
@@ -318,12 +319,9 @@ static const char *value_text(const struct compare_figure *figure, double value,
         snprintf(text, WORDS_BYTES, "%.1f%%", value);
         return text;
     }
-    if (strcmp(figure->unit, "samples/s") == 0) {
-        char number[WORDS_BYTES];
-        snprintf(text, WORDS_BYTES, "%s/s", words_rate(value, number));
-        return text;
-    }
-    return words_rate(value, text);
+    char number[WORDS_BYTES];
+    snprintf(text, WORDS_BYTES, "%s/s", words_rate(value, number)); /* samples */
+    return text;
 }
 
 static const char *verdict_of(const struct compare_figure *figure, double alpha)

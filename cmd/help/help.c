@@ -10,6 +10,7 @@
 #include "report/words.h"
 
 #include <ctype.h>
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
@@ -329,16 +330,16 @@ static void print_plugin_options(FILE *stream, const struct plugin *plugin)
     }
 }
 
-/* The first command that takes a plug-in of the family. */
+/* The first command that takes a plug-in of the family; one does. */
 static const struct command *user_of(const struct family *family)
 {
-    for (int i = 0; command_registry[i]; i++) {
+    for (int i = 0;; i++) {
+        assert(command_registry[i]);
         const struct option_spec *table = command_registry[i]->options;
         const struct option_spec *row = table ? option_find(table, family->option) : NULL;
         if (row && row->type == OPTION_TEXT)
             return command_registry[i];
     }
-    return command_registry[0];
 }
 
 /* Explain every plug-in of that name. Returns their number. */

@@ -30,7 +30,7 @@ static const struct option_spec compare_options[] = {
     {"fail-if-slower", 0, OPTION_REAL, offsetof(struct compare_settings, fail_if_slower),
      .percent = true, .fallback = "-1", .metavar = "PERCENT",
      .summary = "exit with 1 if B is slower (samples/s) by more than this and the difference is "
-                "significant or untestable (one session each, too few runs, a job that B lacks); "
+                "significant, inconclusive or untestable (one session each, a job that B lacks); "
                 "-1: never"},
     {"alpha", 0, OPTION_REAL, offsetof(struct compare_settings, alpha), .fallback = "0.05",
      .minimum = 1e-9, .maximum = 0.5, .metavar = "P",
@@ -144,22 +144,26 @@ static void put_reason(json_t *object, const char *key, const struct group *grou
     json_put_text(object, key, first);
 }
 
-static json_t *json_synthetic(const struct group *group)
+static bool is_synthetic(const struct group *group)
 {
     bool any = false;
 
     for (size_t i = 0; i < group->count; i++)
         any |= load_true(group->chosen[i], "dataset.synthetic");
-    return json_boolean(any);
+    return any;
 }
 
-static void print_validity(const char *name, const json_t *job)
+static void print_validity(const char *name, const struct group *group)
 {
-    if (invalid_reason(job))
-        words_printf(stdout, "", 2, "%s is INVALID: %s", name, escape_shown(invalid_reason(job)));
-    if (load_degraded(job))
-        words_printf(stdout, "", 2, "%s is DEGRADED: %s", name, escape_shown(load_degraded(job)));
-    if (load_true(job, "dataset.synthetic"))
+    for (size_t i = 0; i < group->count; i++) {
+        const char *invalid = invalid_reason(group->chosen[i]);
+        const char *degraded = load_degraded(group->chosen[i]);
+        if (invalid)
+            words_printf(stdout, "", 2, "%s is INVALID: %s", name, escape_shown(invalid));
+        if (degraded)
+            words_printf(stdout, "", 2, "%s is DEGRADED: %s", name, escape_shown(degraded));
+    }
+    if (is_synthetic(group))
         words_printf(stdout, "", 2, "%s read synthetic data", name);
 }
 
@@ -195,8 +199,8 @@ static void tell_comparison(struct report *report, const struct group *a, const 
         put_reason(object, "b_invalid_reason", b, invalid_reason);
         put_reason(object, "a_degraded_reason", a, load_degraded);
         put_reason(object, "b_degraded_reason", b, load_degraded);
-        json_object_set_new(object, "a_synthetic", json_synthetic(a));
-        json_object_set_new(object, "b_synthetic", json_synthetic(b));
+        json_object_set_new(object, "a_synthetic", json_boolean(is_synthetic(a)));
+        json_object_set_new(object, "b_synthetic", json_boolean(is_synthetic(b)));
         json_object_set_new(object, "differences", differences_of(a->chosen[0], b->chosen[0]));
         json_array_append_new(report->all, object);
     } else {
@@ -204,10 +208,8 @@ static void tell_comparison(struct report *report, const struct group *a, const 
         /* List the jobs to compare: the first job of each group. */
         json_t *list = differences_of(a->chosen[0], b->chosen[0]);
         const json_t *difference;
-        for (size_t i = 0; i < a->count; i++)
-            print_validity("A", a->chosen[i]);
-        for (size_t i = 0; i < b->count; i++)
-            print_validity("B", b->chosen[i]);
+        print_validity("A", a);
+        print_validity("B", b);
         size_t index;
         json_array_foreach(list, index, difference)
         {

@@ -796,6 +796,7 @@ static json_t *job_of(const json_t *job, size_t *epochs_left)
     json_object_del(latency, "quantiles");
     json_object_del(json_object_get(latency, "first_epoch"), "quantiles");
     json_object_del(json_object_get(latency, "later_epochs"), "quantiles");
+    json_object_del(json_object_get(latency, "evaluation"), "quantiles");
     json_object_set_new(summary, "read_latency", latency);
     json_object_set_new(object, "summary", summary);
     for (size_t i = 0; i < json_array_size(runs) && i < RUNS_SHOWN; i++) {

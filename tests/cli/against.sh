@@ -31,6 +31,11 @@ turns=$(field "$tmp/a.json" turn)
 sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
 try 0 compare "$tmp/a.json"
 grep '^  Throughput' "$tmp/out" | diff "$tmp/said" - || fault "compare says something else"
+try 0 compare "$tmp/a.json" --json
+for key in pairs a_runs b_runs a_valid b_valid a_median b_median comparisons_together; do
+    field "$tmp/out" $key >"$tmp/fields"
+    field "$tmp/a.json" $key | diff - "$tmp/fields" || fault "compare says something else of $key"
+done
 # The same seed gives the same order; without a seed it differs.
 try 0 "$@" --runs 5 --against '--seed 3' --against '--seed 2' --json "$tmp/b.json" --order-seed 7
 [ "$(field "$tmp/b.json" turn)" = "$turns" ] || fault "--order-seed does not repeat the turns"

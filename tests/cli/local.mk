@@ -29,7 +29,7 @@ CLI_TESTS = \
 	tests/cli/monitor.sh \
 	tests/cli/network_start.sh \
 	tests/cli/options.sh \
-	tests/cli/outside_sets.sh tests/cli/pages.sh \
+	tests/cli/outside_sets.sh tests/cli/pages.sh tests/cli/pages_results.sh \
 	tests/cli/pack.sh \
 	tests/cli/pack_crash.sh tests/cli/pack_safety.sh \
 	tests/cli/place.sh \

@@ -46,6 +46,24 @@ saved() {
     diff -u "$SRCDIR/tests/cli/saved/$1" "$tmp/out" || fault "differs from tests/cli/saved/$1"
 }
 
+# page STATUS ARGUMENT...: add what it prints to the file pages
+page() {
+    try "$@"
+    shift
+    { echo "\$ iobench $*" && cat out && sed 's/^/! /' err && echo; } >>pages
+}
+
+# same NAME: the pages so far equal tests/cli/saved/pages-NAME.txt
+same() {
+    tried="all of pages-$1.txt"
+    sed -e "s/\"iobench_version\": \"[^\"]*\"/\"iobench_version\": \"VERSION\"/; s/iobench [0-9][0-9.]*[0-9]/iobench VERSION/" \
+        -e "/\"checksum\":/d; s/\"order_ns\": [0-9]*/\"order_ns\": TIME/; s|$PROGRAMS/iobench|iobench|; s|$T/||g" \
+        -e 's/"elapsed_s": [0-9.e-]*/"elapsed_s": TIME/; s|, [0-9.,]* [mun]*s, [0-9.,]* .iB/s$|, TIME|' \
+        -e 's|^[0-9.,]* [mun]*s, [0-9.,]* samples/s, .*|TIME|; s|  # this build .*||' pages >out
+    rm pages
+    saved "pages-$1.txt"
+}
+
 # make_set FORMAT COUNT: a small synthetic set in $tmp/FORMAT.
 make_set() {
     "$IOBENCH" pack "synthetic:count=$2,mean=6000" "$tmp/$1" -f "$1" --shards 2 >"$tmp/out" 2>&1 ||

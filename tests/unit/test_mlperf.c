@@ -53,6 +53,9 @@ static void the_data_set_is_large_enough(void **unused)
     assert_false(judgement.rules[MLPERF_DATASET].met);
     assert_string_equal(judgement.rules[MLPERF_DATASET].text,
                         "dataset 477.73 GiB < 477.86 GiB (500 steps)");
+    facts.memory_bytes = UINT64_C(700) * 146600628; /* as much as 500 steps */
+    judgement = judge("unet3d-b200", facts);
+    assert_non_null(strstr(judgement.rules[MLPERF_DATASET].text, "(5 x the memory of the hosts)"));
     facts.accelerators = 2;
     assert_true(judge("unet3d-b200", facts).samples_needed == 7000);
     facts.hosts = 2;
