@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/folder.h"
 
+#include "base/atomic.h"
 #include "base/fail.h"
 #include "telemetry/guard.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 enum { S = 1000000000 };
 
@@ -208,6 +212,81 @@ static void guards_open_and_close(void **unused)
     assert_int_equal(counts.pauses, 0);
 }
 
+static void *spin(void *until)
+{
+    while (!flag_get(until))
+        ;
+    return NULL;
+}
+
+/* Two threads on one CPU wait for each other, which the kernel counts unless it was built without.
+ */
+static void a_thread_that_waits_is_delayed(void **unused)
+{
+    const uint64_t until_ns = clock_now_ns() + PATIENCE_NS;
+    struct guard_counts counts = {0};
+    struct flag end = {0};
+    pthread_t threads[2];
+    cpu_set_t one;
+    char text[64];
+
+    (void)unused;
+    file_read_begin("/proc/self/schedstat", text, sizeof text);
+    if (!*text || *text == '0')
+        skip();
+    CPU_ZERO(&one);
+    CPU_SET((size_t)sched_getcpu(), &one);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, spin, &end), 0);
+        pthread_setaffinity_np(threads[i], sizeof one, &one);
+    }
+    while (counts.delayed_percent < 20 && clock_now_ns() < until_ns) {
+        struct guard_moment from;
+        guard_begin(&from);
+        clock_sleep_ns(300000000);
+        guard_end(&from, &counts);
+    }
+    flag_set(&end);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    assert_true(counts.delayed_percent >= 20);
+}
+
+/* A process that was stopped knows by its late thread, and by the signal that continues it. */
+static void a_stopped_process_stood_still(void **unused)
+{
+    int status = 1, ready[2];
+    char text[64];
+
+    (void)unused;
+    file_read_begin("/proc/self/schedstat", text, sizeof text);
+    if (!*text || *text == '0')
+        skip();
+    for (int i = 0; i < 20 && status; i++) { /* on a busy machine, it may have waited for a CPU */
+        assert_int_equal(pipe(ready), 0);
+        const pid_t child = fork();
+        if (child == 0) {
+            struct guard_counts counts = {0};
+            struct guard_moment from;
+            guard_begin(&from);
+            clock_sleep_ns(200000000); /* its thread has looked */
+            if (write(ready[1], "", 1) != 1)
+                _exit(1);
+            clock_sleep_ns(1000000000);
+            guard_end(&from, &counts);
+            _exit(counts.pauses == 2 ? 0 : 1);
+        }
+        assert_int_equal(read(ready[0], text, 1), 1);
+        kill(child, SIGSTOP);
+        clock_sleep_ns(1500000000);
+        kill(child, SIGCONT);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        close(ready[0]);
+        close(ready[1]);
+    }
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -220,6 +299,8 @@ int main(void)
         cmocka_unit_test(events_of_ranks_are_summed),
         cmocka_unit_test(the_worst_of_ranks_counts),
         cmocka_unit_test(guards_open_and_close),
+        cmocka_unit_test(a_thread_that_waits_is_delayed),
+        cmocka_unit_test(a_stopped_process_stood_still),
     };
 
     return cmocka_run_group_tests(tests, folder_setup, folder_teardown);

@@ -487,6 +487,34 @@ static void huge_images_share_what_memory_there_is(void **unused)
     drop(&small);
 }
 
+/* Whatever allocation of a first image fails, that is said, or the row is the same. */
+static void an_image_without_memory(void **unused)
+{
+    (void)unused;
+    for (int i = 0; allocations_counted && i < FIXTURES; i++) {
+        struct decode_source image = load(fixtures[i]);
+        struct bench whole, bench;
+        start(&whole, "jpeg:size=32,damaged=decode");
+        const int wanted = decode(&whole, &image, 1);
+        for (uint64_t refused = 1, met = 1; met; refused++) {
+            start(&bench, "jpeg:size=32,damaged=decode");
+            fail_clear();
+            allocation_refused = counter_get(&allocations) + refused;
+            const int code = decode(&bench, &image, 1);
+            met = counter_get(&allocations) >= allocation_refused;
+            allocation_refused = 0;
+            if (code == -ENOMEM && *fail_reason())
+                assert_true(met);
+            else if (code != wanted ||
+                     memcmp(bench.row, whole.row, bench.decoder.traits.row_bytes) != 0)
+                fail_msg("%s: allocation %d: %d, not %d", fixtures[i], (int)refused, code, wanted);
+            stop(&bench);
+        }
+        stop(&whole);
+        drop(&image);
+    }
+}
+
 /* Debian's dataset-fashion-mnist: 28 x 28 grey bytes, stored raw. Unscaled they come back
  * unchanged, mirrored or not. */
 static void fashion_mnist_comes_back(void **unused)
@@ -624,6 +652,7 @@ int main(void)
         cmocka_unit_test(fashion_mnist_comes_back),
         cmocka_unit_test(photographs_look_the_same),
         cmocka_unit_test(decoding_allocates_nothing),
+        cmocka_unit_test(an_image_without_memory),
         cmocka_unit_test(engines_agree),
     };
 

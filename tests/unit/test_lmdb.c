@@ -191,6 +191,11 @@ static void counts_and_order_are_checked(void **unused)
     memset(node_of(root_of(&image), 2) + 8, 0, 8);
     expect_failure(&image, -EBADMSG, "keys out of order");
     free(image.bytes);
+    image = load("lsun/data.mdb"); /* the same key twice */
+    memcpy(node_of(root_of(&image), 2) + 8, node_of(root_of(&image), 1) + 8,
+           bytes_le16(node_of(root_of(&image), 1) + 6));
+    expect_failure(&image, -EBADMSG, "keys out of order");
+    free(image.bytes);
 }
 
 static void values_have_pages_of_their_own(void **unused)

@@ -6,6 +6,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/heap.h"
 #include "base/random.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/loader/loader.h"
@@ -598,6 +599,16 @@ static void a_small_set_takes_little_memory(void **unused)
     const uint64_t wanted_bytes =
         loader_memory_needed(bench.catalog, &bench.plan.traits, &bench.read, 0).wanted_bytes;
     assert_in_range(wanted_bytes, 2 * data_bytes, 3 * data_bytes);
+    /* 16 reads of each I/O thread, or at least 8 records, whatever the set. */
+    for (uint64_t block_bytes = 1; block_bytes <= 1 << 20; block_bytes <<= 20) {
+        const uint64_t largest = bench.catalog->record_bytes_max + 2 * HEAP_ALIGNMENT;
+        const struct read_settings read = {.loaders = 9, .iodepth = 2, .block_bytes = block_bytes};
+        const struct loader_memory needed =
+            loader_memory_needed(bench.catalog, &bench.plan.traits, &read, 1);
+        assert_int_equal(needed.wanted_bytes,
+                         9 * 16 * (block_bytes > largest ? block_bytes : largest));
+        assert_int_equal(needed.least_bytes, 9 * 8 * largest);
+    }
     bench_close(&bench);
 }
 

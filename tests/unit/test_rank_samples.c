@@ -6,6 +6,7 @@
 #include "pipeline/settings/job.h"
 #include "shuffle/plan.h"
 
+#include <errno.h>
 #include <string.h>
 
 static uint64_t sum(uint64_t limit, uint64_t ranks, enum plan_remainder remainder)
@@ -43,6 +44,24 @@ static void a_limit_per_rank_is_each_rank_s(void **unused)
     assert_int_equal(order_rank_samples(&job.order), 0); /* all */
 }
 
+/* What mpirun says of a rank is not said again; steps that wait for each other are as many on all.
+ */
+static void ranks_share_a_job(void **unused)
+{
+    struct job job = {.order = {.ranks = 1, .remainder = PLAN_UNEVEN},
+                      .trainer = (char *)(uintptr_t) "none"};
+
+    (void)unused;
+    assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 1, .rank = 7}), 0);
+    assert_true(job.order.ranks == 1 && job.order.rank == 0);
+    assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 4, .rank = 3}), 0);
+    assert_true(job.order.ranks == 4 && job.order.rank == 3 && job.order.remainder == PLAN_UNEVEN);
+    assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 4, .rank = 3}), -EINVAL);
+    assert_reason("cannot be used under mpirun or srun (4 ranks)");
+    job = (struct job){.order = {.ranks = 1, .rank = 2}};
+    assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 4, .rank = 3}), -EINVAL);
+}
+
 static void check(const char *limit, const char *per_rank, const char *reason)
 {
     struct job job = {0};
@@ -75,6 +94,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_shares_add_up),
         cmocka_unit_test(a_limit_per_rank_is_each_rank_s),
+        cmocka_unit_test(ranks_share_a_job),
         cmocka_unit_test(a_share_of_nothing_is_refused),
     };
 

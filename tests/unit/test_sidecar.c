@@ -305,6 +305,26 @@ static void lies_are_found(void **unused)
         -EINVAL);
     assert_non_null(strstr(fail_reason(), "wrong length of a shard"));
     free(bytes);
+    /* Sizes that the file has not: nothing is allocated for them. */
+    static const struct {
+        size_t at;
+        uint32_t value;
+        const char *reason;
+    } sizes[] = {{12, 100, "wrong table size"},         {40, 3, "wrong table size"},
+                 {40, 1 << 30, "wrong table size"},         {44, 1, "wrong table size"},
+                 {16, 0, "does not match its header"},      {16, 1, "does not match its header"},
+                 {20, 1 << 28, "does not match its header"}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        assert_int_equal(file_load(folder_path("set/.iobench-index"), 1 << 20, &bytes, &count), 0);
+        bytes_put_le32(bytes + sizes[i].at, sizes[i].value);
+        bytes_put_le32(bytes + 60, crc32c(0, bytes, 60));
+        folder_write("set/.lying", bytes, count);
+        free(bytes);
+        assert_int_equal(
+            sidecar_load(folder_path("set/.lying"), folder_path("set"), "made", KEY, &catalog),
+            -EINVAL);
+        assert_reason(sizes[i].reason);
+    }
 }
 
 /* Save the index of the set with another name for its first shard and correct CRCs. */

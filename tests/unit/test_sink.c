@@ -159,10 +159,10 @@ static int run_engine(const char *on_error, struct result_run *run)
     assert_int_equal(unlink(folder_path("one")), 0);
     if (bench_job_open(&job, settings, sizeof settings / sizeof *settings))
         fail_msg("%s", fail_reason());
-    const struct engine_config site = {
-        .job = &job.job, .plugins = &job.plugins, .catalog = catalog};
+    struct engine_config site = {.job = &job.job, .plugins = &job.plugins, .catalog = catalog};
     if (engine_create(&site, &result, &engine))
         fail_msg("%s", fail_reason());
+    memset(&site, 0xff, sizeof site); /* the engine has its own */
     *run = (struct result_run){.epochs = epochs};
     const int code = engine_run(engine, 2, &hooks, run, &result);
     engine_destroy(engine);

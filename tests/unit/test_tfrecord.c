@@ -217,6 +217,10 @@ static void examples_that_hold_no_sample(void **unused)
     cut.used--;
     assert_int_equal(parse_with("shards", cut, &sample), -EBADMSG);
     expect_reason("damaged");
+    /* An entry that ends within its own tag, though the rest of the example is sound. */
+    assert_int_equal(parse_with("shards", join(image, field(1, text_of("\x0a"))), &sample),
+                     -EBADMSG);
+    expect_reason("damaged");
 }
 
 /* CRCs find a flipped bit anywhere; without CRCs the parser survives it. */

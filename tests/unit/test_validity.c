@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which runs are not what they seem. */
+#include "tests/unit/allocations.h"
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct reader_ops uring_ops = {.plugin = {.name = "uring"}},
                                nvme_ops = {.plugin = {.name = "nvme"}, .is_passthrough = true},
@@ -391,6 +393,35 @@ static void a_drop_that_failed_is_none(void **unused)
     catalog_destroy(catalog);
 }
 
+/* Without memory for a measurement a run does not go on, as if nothing were cached. */
+static void a_measurement_without_memory(void **unused)
+{
+    char path[] = "/tmp/iobench-test-XXXXXX";
+    const int fd = mkstemp(path);
+    struct catalog *catalog = catalog_create("/tmp", "raw");
+    struct ranks ranks = ranks_alone();
+    bool refused = false, met = true;
+
+    (void)unused;
+    assert_true(fd >= 0);
+    assert_int_equal(catalog_begin_shard(catalog, path, &(struct store_status){.bytes = 9}, 0), 0);
+    struct witness *witness = witness_open(&(struct cold_settings){0}, catalog, &uring_ops.plugin);
+    for (uint64_t k = 1; allocations_counted && met; k++) {
+        struct result_run run = {0};
+        allocation_refused = counter_get(&allocations) + k;
+        const int code = witness_make_cold(witness, &uring, &ranks, NULL, NULL, &run);
+        met = counter_get(&allocations) >= allocation_refused;
+        allocation_refused = 0;
+        assert_true(code == 0 || code == -ENOMEM);
+        refused |= code != 0;
+    }
+    assert_true(refused || !allocations_counted);
+    witness_close(witness);
+    catalog_destroy(catalog);
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -401,6 +432,7 @@ int main(void)
         cmocka_unit_test(nothing_unproven_is_called_cold),
         cmocka_unit_test(direct_reads_pass_a_warm_cache_by),
         cmocka_unit_test(a_drop_that_failed_is_none),
+        cmocka_unit_test(a_measurement_without_memory),
         cmocka_unit_test(server_disks_are_a_witness),
         cmocka_unit_test(reads_of_others_prove_nothing),
         cmocka_unit_test(pages_leave_storage),

@@ -248,11 +248,12 @@ static void the_engine_tells_it(void **unused)
             fail_msg("%s", fail_reason());
     if (job_choose(&job, &plugins))
         fail_msg("%s", fail_reason());
-    const struct engine_config site = {
+    struct engine_config site = {
         .job = &job, .plugins = &plugins, .catalog = catalog, .meter = &meter};
     struct engine *engine;
     if (engine_create(&site, &result, &engine))
         fail_msg("%s", fail_reason());
+    memset(&site, 0xff, sizeof site); /* the engine has its own */
     assert_int_equal(engine_run(engine, 1, &hooks, &run, &result), -EINTR);
     engine_destroy(engine);
     job_release(&plugins);
