@@ -329,10 +329,10 @@ static uint32_t option_hash(const struct option_spec *row, const void *settings)
     static const char *const paths[] = {"eval-data", "checkpoint", "init", NULL};
     char text[4096];
 
-    if (is_among(resources, row->name))
-        return 0;
     option_text(row, settings, text, sizeof text);
-    return is_among(paths, row->name) ? text[0] != '\0' : crc32c(0, text, strlen(text));
+    return is_among(resources, row->name) ? 0
+           : is_among(paths, row->name)   ? text[0] != '\0'
+                                          : crc32c(0, text, strlen(text));
 }
 
 int options_check_alike(const struct option_spec *table, const void *settings, struct ranks *ranks)

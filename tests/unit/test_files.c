@@ -117,6 +117,7 @@ static void unread_samples_are_told(void **unused)
     }
     assert_int_equal(format_catalog(&files, folder_path("mixed"), false, &scan, &catalog), 0);
     assert_int_equal(faults, 4);
+    assert_true(!catalog->fault); /* that of the scan is gone with it */
     catalog_destroy(catalog);
 }
 

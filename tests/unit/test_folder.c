@@ -421,6 +421,28 @@ static void where_the_file_system_cannot_nothing_is_replaced_either(void **unuse
     }
 }
 
+static void a_device_is_opened_by_its_number(void **unused)
+{
+    struct stat null;
+
+    (void)unused;
+    if (stat("/dev/null", &null) || !S_ISCHR(null.st_mode))
+        skip();
+    folder_put("file", "x");
+    const int fd = file_open_device("/dev/null", null.st_rdev);
+    assert_true(fd >= 0);
+    assert_int_equal(read(fd, &(char){0}, 1), 0);
+    close(fd);
+    assert_int_equal(file_open_device("/dev/null", null.st_rdev + 1), -ENODEV);
+    assert_int_equal(file_open_device(folder_path("file"), null.st_rdev), -ENODEV);
+    assert_int_equal(file_open_device(folder_path("none"), null.st_rdev), -ENOENT);
+    assert_int_equal(folder_make_path(folder_path("a/b")), 0);
+    assert_int_equal(folder_make_path(folder_path("file")), -ENOTDIR);
+    assert_reason("/file: exists and is not a folder");
+    assert_int_equal(folder_make_path(folder_path("file/below")), -ENOTDIR);
+    assert_reason("/file/below: cannot make the folder");
+}
+
 static void only_the_same_file_is_removed(void **unused)
 {
     struct folder folder = open_test_folder();
@@ -563,6 +585,7 @@ int main(void)
         FOLDER_TEST(folders_are_renamed_without_replacing),
         FOLDER_TEST(where_the_file_system_cannot_nothing_is_replaced_either),
         FOLDER_TEST(only_the_same_file_is_removed),
+        FOLDER_TEST(a_device_is_opened_by_its_number),
         FOLDER_TEST(a_stream_is_continued),
         FOLDER_TEST(a_lock_has_one_holder_who_is_named),
         FOLDER_TEST(what_is_no_lock_stays),

@@ -151,6 +151,21 @@ static void damage_is_found(void **unused)
         assert_int_equal(read_all("whole", compression), 4000);
     }
     assert_int_equal(read_all("absent", SHARD_GZIP), -ENOENT);
+    /* Headers of other things. */
+    static const struct {
+        const char bytes[24], *reason;
+        uint32_t compression;
+    } heads[] = {{"\x1f\x8b\x07\0\0\0\0\0\0\3", "compression method is not deflate", SHARD_GZIP},
+                 {"\x77\x09\0\0\0\0", "compression method is not deflate", SHARD_ZLIB},
+                 {"no gzip at all", "no gzip or zlib header", SHARD_GZIP},
+                 {"\x78\x20\1\2\3\4\3\0", "compressed with a dictionary", SHARD_ZLIB},
+                 {"\x78\x9c\7\2\3\4\3\0", "damaged compressed data", SHARD_ZLIB},
+                 {"\x78\x9c\3\0\0\0\0\7", "wrong checksum of the compressed data", SHARD_ZLIB}};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        folder_write("head", heads[i].bytes, sizeof heads[i].bytes);
+        assert_int_equal(read_all("head", heads[i].compression), -EBADMSG);
+        assert_reason(heads[i].reason);
+    }
 }
 
 /* ---- the reader ---- */

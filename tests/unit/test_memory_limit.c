@@ -74,10 +74,20 @@ static void version_1(void **unused)
 
 static void version_2_below_our_own_group(void **unused)
 {
+    char group[400];
+
     (void)unused;
     make_process("0::/user.slice/run.scope\n");
     make_group("/user.slice/run.scope", "cpu memory pids\n");
     enter_and_leave("/user.slice/run.scope", "memory.max");
+    /* What is on is not asked for again; what is not, is. */
+    snprintf(group, sizeof group, "%s/fs/cgroup/user.slice/run.scope", sys);
+    contains(group, "cgroup.subtree_control", "cpu memory pids");
+    make_process("0::/user.slice/b.scope\n");
+    make_group("/user.slice/b.scope", "cpu\n");
+    enter_and_leave("/user.slice/b.scope", "memory.max");
+    snprintf(group, sizeof group, "%s/fs/cgroup/user.slice/b.scope", sys);
+    contains(group, "cgroup.subtree_control", "+memory");
 }
 
 /* The kernel refuses "+memory" in a group with processes: a folder simulates that refusal. */

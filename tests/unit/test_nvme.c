@@ -291,11 +291,15 @@ static void a_status_of_the_disk_is_an_error(void **unused)
     assert_int_equal(nvme_command_error(0x4281, &why), -ENODATA); /* with "do not retry" */
     assert_non_null(strstr(why, "medium"));
     for (int status = 1; status < 0x8000; status++) {
-        why = NULL;
-        if (status & 0x7ff) {
-            assert_true(nvme_command_error(status, &why) < 0);
-            assert_non_null(why);
-        }
+        const int code = status & 0x7ff;
+        if (!code)
+            continue;
+        assert_int_equal(nvme_command_error(status, &why), code == 0x281 ? -ENODATA : -EIO);
+        assert_non_null(strstr(why, code == 0x80              ? "past its end"
+                                    : code == 0x281           ? "cannot read its medium"
+                                    : (code & 0x700) == 0x200 ? "an error of its medium"
+                                    : (code & 0x700) == 0x300 ? "the path to the disk"
+                                                              : "see the kernel's log"));
     }
 }
 

@@ -54,6 +54,8 @@ static void ranks_share_a_job(void **unused)
     (void)unused;
     assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 1, .rank = 7}), 0);
     assert_true(job.order.ranks == 1 && job.order.rank == 0);
+    struct ranks alone = ranks_alone();
+    assert_int_equal(options_check_alike(job_options, &job, &alone), 0);
     assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 4, .rank = 3}), 0);
     assert_true(job.order.ranks == 4 && job.order.rank == 3 && job.order.remainder == PLAN_UNEVEN);
     assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 4, .rank = 3}), -EINVAL);

@@ -3,7 +3,9 @@
  * of machines. */
 #include "tests/unit/session.h"
 
+#include "pipeline/result/meter.h"
 #include "telemetry/counters.h"
+#include "telemetry/monitor.h"
 #include "telemetry/probe.h"
 #include "telemetry/storage.h"
 
@@ -134,6 +136,17 @@ static void run_command(int count, char **words, const char *input)
             say("  %s %u %s %s %g Gbit/s %s\n", ports[i].device, ports[i].number,
                 ports[i].link_layer, ports[i].active ? "active" : "down", ports[i].gbit_per_s,
                 ports[i].interface);
+    } else if (IS("figures")) {
+        const struct monitor_figure *figures = count > 1 ? meter_figures : monitor_figures;
+        for (int i = 0; i < (count > 1 ? (int)METER_COUNTS : (int)MONITOR_FIGURES); i++) {
+            const char *const texts[] = {figures[i].key,   figures[i].heading, figures[i].unit,
+                                         figures[i].probe, figures[i].part,    figures[i].quantity,
+                                         figures[i].per};
+            for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+                say(" %s", texts[k] ? texts[k] : "-");
+            say(" %d %g %g%s\n", (int)figures[i].how, figures[i].factor, figures[i].table_factor,
+                figures[i].of_a_cpu ? " of a CPU" : "");
+        }
     } else if (IS("rate")) {
         say("  %g\n", infiniband_parse_rate(text_of_string(input)));
     } else if (IS("beneath")) { /* PATH or MAJOR:MINOR, each */

@@ -507,6 +507,19 @@ static void compressed_shards(void **unused)
         plugin_release(&format);
     }
 
+    /* A length that is the most that is read, and one more: the file ends before either. */
+    for (uint64_t more = 0; more < 2; more++) {
+        uint8_t head[12];
+        gzFile packed = gzopen(folder_path("cut.tfrecord"), "wb");
+        bytes_put_le64(head, (uint64_t)CATALOG_RECORD_BYTES_MAX - 16 + more);
+        bytes_put_le32(head + 8, masked(head, 8));
+        assert_int_equal(gzwrite(packed, head, sizeof head), sizeof head);
+        assert_int_equal(gzclose(packed), Z_OK);
+        assert_null(index_of("cut.tfrecord"));
+        expect_reason(more ? "a record larger than 1 GiB"
+                           : "the inflated stream ends inside a record");
+    }
+
     /* What was cut before it was compressed: in a head, and in a tail. */
     static const unsigned rests[] = {5, 14};
     for (int i = 0; i < 2; i++) {

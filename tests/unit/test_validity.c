@@ -386,6 +386,7 @@ static void a_drop_that_failed_is_none(void **unused)
         assert_non_null(witness);
         assert_int_equal(witness_make_cold(witness, &uring, &ranks, NULL, NULL, &run), 0);
         assert_true(run.cold.server.drop.made);
+        assert_string_equal(run.cold.method, "no page cache on this side");
         assert_int_equal(run.cold.dropped, cases[i].dropped);
         assert_true(run.cold.state != RESULT_CACHE_COLD); /* by no command's word */
         witness_close(witness);
