@@ -202,7 +202,7 @@ static void clear_progress(void)
 static int complain(void)
 {
     clear_progress();
-    fprintf(stderr, "cachectl: %s\n", fail_reason());
+    fprintf(stderr, "cachectl: %s\n", *fail_reason() ? fail_reason() : fail_errno_text(ENOMEM));
     return EXIT_FAILED;
 }
 
@@ -383,8 +383,10 @@ int main(int argc, char **argv)
                         .observer = {.progress = show_cache_progress}};
 
     startup_undo_inherited();
-    if (escape_streams(&stdout, &stderr))
+    if (escape_streams(&stdout, &stderr)) {
+        fputs("cachectl: out of memory\n", stderr);
         return EXIT_FAILED;
+    }
     progress_line.terminal = isatty(2);
     progress_line.told_ns = clock_now_ns();
     /* Its output would leak names and sizes of files that the caller may not see. */

@@ -136,7 +136,6 @@ static void finish_op(struct uring *uring, struct uring_op *op, int result)
     }
     if (request->held) {
         op->state = OP_ABANDONED;
-        op->request = NULL;
         uring->abandoned++;
     } else {
         free_op(uring, op);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Failing storage, with tools from the machine; skipped if they are missing.
-FAULT_TESTS = tests/fault/descriptors.sh tests/fault/refused.sh tests/fault/nfs.sh tests/fault/nfs_data.sh
+FAULT_TESTS = tests/fault/cachectl.sh tests/fault/descriptors.sh tests/fault/refused.sh tests/fault/nfs.sh tests/fault/nfs_data.sh
 TESTS += $(FAULT_TESTS)
 EXTRA_DIST += $(FAULT_TESTS) tests/fault/server.sh
 check_PROGRAMS += tests/fault/nfs_reads
