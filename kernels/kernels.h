@@ -27,7 +27,7 @@ typedef double real;
 typedef float real;
 #endif
 
-/* ---- matrix.c ---- */
+/* ---- matrices ---- */
 
 /* A matrix in memory: element (i, j) is at values[i * row + j * column]. */
 struct kernel_matrix {
@@ -40,7 +40,7 @@ struct kernel_matrix {
 void kernel_matrix_add(size_t rows, size_t columns, size_t depth, struct kernel_matrix a,
                        const real *b, size_t b_row, real *sum, size_t sum_row);
 
-/* ---- convolution.c ---- */
+/* ---- convolutions ---- */
 
 /* Sliding window of a convolution or pool. Output pixel (y, x) reads input rows y * stride -
  * pad_top + [0, height); padding surrounds the input on all sides. */
@@ -64,7 +64,7 @@ void kernel_convolution_backward(const struct kernel_window *window, const real 
                                  const real *weight, const real *d_output, real *d_input,
                                  real *d_weight, real *d_bias, real *workspace);
 
-/* ---- pool.c ---- */
+/* ---- pools ---- */
 
 /* Padding is never the maximum. Of equal values, the first in row order gets the gradient. Every
  * window must overlap the input. */
@@ -75,7 +75,7 @@ void kernel_average_pool(const struct kernel_window *window, const real *input, 
 void kernel_average_pool_backward(const struct kernel_window *window, const real *d_output,
                                   real *d_input);
 
-/* ---- batch_norm.c: Ioffe and Szegedy 2015 ---- */
+/* ---- batch norm: Ioffe and Szegedy 2015 ---- */
 
 /* output = gamma * (input - mean) / sqrt(variance + epsilon) + beta, with this batch's mean and
  * (biased) variance, `channels` values each, returned for the backward pass and the statistics. */
@@ -96,7 +96,7 @@ void kernel_batch_norm_statistics(uint32_t channels, size_t count, double moment
                                   const real *mean, const real *variance, real *running_mean,
                                   real *running_variance);
 
-/* ---- pointwise.c ---- */
+/* ---- pointwise ---- */
 
 /* rows: images x plane x 3 bytes, RGB. output: images x 3 x plane; (byte - mean) / deviation. */
 void kernel_normalise(uint32_t images, size_t plane, const uint8_t *rows, const float mean[3],
@@ -131,7 +131,7 @@ void kernel_dropout(size_t count, uint64_t key, double rate, const real *input, 
 void kernel_dropout_backward(size_t count, uint64_t key, double rate, const real *d_output,
                              real *d_input);
 
-/* ---- fully_connected.c: output = input * weight^T + bias; weight: outputs x inputs ---- */
+/* ---- fully connected layers: output = input * weight^T + bias; weight: outputs x inputs ---- */
 
 /* workspace: outputs * inputs reals. d_input may be NULL. */
 void kernel_fully_connected(uint32_t images, size_t inputs, size_t outputs, const real *input,
@@ -140,7 +140,7 @@ void kernel_fully_connected_backward(uint32_t images, size_t inputs, size_t outp
                                      const real *input, const real *weight, const real *d_output,
                                      real *d_input, real *d_weight, real *d_bias);
 
-/* ---- lrn.c ---- */
+/* ---- LRN ---- */
 
 /* Across channels, Krizhevsky et al. 2012, section 3.3, with alpha divided by the size as in Caffe
  * and everything since: output = input * (k + alpha / size * sum of input^2 over the `size`
@@ -156,7 +156,7 @@ void kernel_lrn(const struct kernel_lrn *lrn, const real *input, real *output);
 void kernel_lrn_backward(const struct kernel_lrn *lrn, const real *input, const real *d_output,
                          real *d_input);
 
-/* ---- loss.c ---- */
+/* ---- loss ---- */
 
 struct kernel_loss {
     double loss;      /* mean over labelled images */
@@ -171,7 +171,7 @@ struct kernel_loss {
 struct kernel_loss kernel_cross_entropy(uint32_t images, uint32_t classes, const real *logits,
                                         const int32_t *labels, double smoothing, real *d_logits);
 
-/* ---- optimise.c: one parameter tensor; gradients are multiplied by `scale` first ---- */
+/* ---- updates: one parameter tensor; gradients are multiplied by `scale` first ---- */
 
 /* momentum = rate_of_decay * momentum + gradient + decay * weight; weight -= rate * momentum.
  * (Sutskever et al. 2013 as in PyTorch: the rate is not part of the momentum.) */

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reference kernels of the trainer's operations; also compiled in double for their unit test.
-KERNELS = \
-	kernels/batch_norm.c kernels/convolution.c kernels/fully_connected.c kernels/loss.c \
-	kernels/lrn.c kernels/matrix.c kernels/optimise.c kernels/pointwise.c kernels/pool.c \
-	kernels/kernels.h
+KERNELS = kernels/convolution.c kernels/kernels.c kernels/kernels.h
 libiobench_a_SOURCES += $(KERNELS) \
 	kernels/magnitudes.c kernels/magnitudes.h kernels/resize.c kernels/resize.h
 

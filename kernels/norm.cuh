@@ -6,7 +6,7 @@
 #include "kernels/columns.cuh"
 
 /* From sum(dz) and sum(dz * (x - mean)): both parameters' gradients, and a, b, c of d_input = a *
- * dz + b * x + c (kernels/batch_norm.c, with the terms in x combined). */
+ * dz + b * x + c (kernels/kernels.c, with the terms in x combined). */
 struct norm_backward_finish {
     device_norm norm;
     double count;
