@@ -20,7 +20,7 @@ libiobench_a_SOURCES += \
 	decode/baseline/kernels.c decode/baseline/kernels.h decode/baseline/kernels_template.h \
 	decode/baseline/kernels_avx2.c decode/baseline/kernels_avx512.c decode/baseline/kernels_c.c \
 	decode/baseline/kernels_neon.c \
-	decode/baseline/markers.c decode/baseline/markers.h decode/baseline/mcus.c decode/baseline/mcus.h \
+	decode/baseline/markers.c decode/baseline/markers.h \
 	decode/baseline/progressive_template.h decode/baseline/reduced_template.h
 EXTRA_DIST += decode/baseline/README.md
 
