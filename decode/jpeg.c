@@ -93,41 +93,26 @@ static const char *const scale_names[] = {"auto", "fast", "any", "none", NULL};
 
 static const struct option_spec jpeg_options[] = {
     LOOK_ROWS(offsetof(struct jpeg_settings, look)),
-    {.name = "dct",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct jpeg_settings, dct),
-     .fallback = "islow",
+    {"dct", 0, OPTION_CHOICE, offsetof(struct jpeg_settings, dct), .fallback = "islow",
      .choices = dct_names,
      .summary = "inverse DCT: exact to a level (islow) or slightly faster (ifast)"},
-    {.name = "upsampling",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct jpeg_settings, upsampling),
-     .fallback = "fancy",
-     .choices = upsampling_names,
+    {"upsampling", 0, OPTION_CHOICE, offsetof(struct jpeg_settings, upsampling),
+     .fallback = "fancy", .choices = upsampling_names,
      .summary = "chroma repeated (plain) or interpolated as image viewers do (fancy)"},
-    {.name = "scale",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct jpeg_settings, scale),
-     .fallback = "auto",
+    {"scale", 0, OPTION_CHOICE, offsetof(struct jpeg_settings, scale), .fallback = "auto",
      .choices = scale_names,
      .summary = "shrink in the DCT by 1/2, 1/4, 1/8 (fast), by any eighth (any), or never (none); "
                 "auto: fast, but never like other loaders (as)"},
-    {.name = "engine",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct jpeg_settings, engine),
-     .fallback = "auto",
+    {"engine", 0, OPTION_CHOICE, offsetof(struct jpeg_settings, engine), .fallback = "auto",
      .choices = engine_names,
      .summary =
          "baseline JPEGs by our own decoder, same pixels (own; auto: where the CPU has AVX2), "
          "or all by libjpeg-turbo (turbo)"},
-    {.name = "entry-points",
-     .type = OPTION_CHOICE,
-     .offset = offsetof(struct jpeg_settings, entry_points),
-     .fallback = "auto",
-     .choices = entry_points_names,
+    {"entry-points", 0, OPTION_CHOICE, offsetof(struct jpeg_settings, entry_points),
+     .fallback = "auto", .choices = entry_points_names,
      .summary = "begin just above the crop where 'verify --entry-points' noted how, same pixels "
                 "(auto), or never (no)"},
-    {.name = NULL},
+    {0},
 };
 
 /* ---- what libjpeg calls ---- */
