@@ -24,13 +24,13 @@ static void find_plans(const char *path, int job)
 {
     for (int round = 0; round < ROUNDS; round++) {
         const struct dnn_choice choice = {.engine = job};
-        struct dnn_choices *choices = dnn_choices_read(path);
+        json_t *choices = dnn_choices_read(path);
         char key[64];
         name_row(job, round, key);
         if (!choices || dnn_choices_put(choices, key, &choice, 1, 0.5) ||
             dnn_choices_write(choices, path))
             _exit(1);
-        dnn_choices_free(choices);
+        json_decref(choices);
     }
     _exit(0);
 }
@@ -52,7 +52,7 @@ static void jobs_side_by_side_lose_no_plan(void **unused)
         assert_int_equal(waitpid(jobs[job], &status, 0), jobs[job]);
         assert_int_equal(status, 0);
     }
-    struct dnn_choices *choices = dnn_choices_read(path);
+    json_t *choices = dnn_choices_read(path);
     for (int job = 0; job < JOBS; job++)
         for (int round = 0; round < ROUNDS; round++) {
             struct dnn_choice choice;
@@ -64,7 +64,7 @@ static void jobs_side_by_side_lose_no_plan(void **unused)
                 fail_msg("%s was lost", key);
             assert_int_equal(choice.engine, job);
         }
-    dnn_choices_free(choices);
+    json_decref(choices);
 }
 
 /* One that was wrong is not found again, neither here nor in the file; the others are, and it may
@@ -79,21 +79,21 @@ static void a_wrong_plan_leaves_the_file(void **unused)
 
     (void)unused;
     for (int round = 0; round < 2; round++) {
-        struct dnn_choices *choices = dnn_choices_read(path);
+        json_t *choices = dnn_choices_read(path);
         assert_int_equal(dnn_choices_put(choices, "wrong", &written, 1, 0.5), 0);
         assert_int_equal(dnn_choices_write(choices, path), 0);
-        dnn_choices_free(choices);
+        json_decref(choices);
         choices = dnn_choices_read(path);
         assert_true(dnn_choices_get(choices, "wrong", &choice, &candidates, &milliseconds));
         assert_int_equal(dnn_choices_drop(choices, "wrong"), 0);
         assert_false(dnn_choices_get(choices, "wrong", &choice, &candidates, &milliseconds));
         assert_int_equal(dnn_choices_write(choices, path), 0);
-        dnn_choices_free(choices);
+        json_decref(choices);
         choices = dnn_choices_read(path);
         assert_false(dnn_choices_get(choices, "wrong", &choice, &candidates, &milliseconds));
         assert_true(
             dnn_choices_get(choices, "job 0, layer 0", &choice, &candidates, &milliseconds));
-        dnn_choices_free(choices);
+        json_decref(choices);
     }
 }
 

@@ -6,8 +6,8 @@
 #include "base/fail.h"
 #include "trainer/cuda/dnn_choices.h"
 
-static void put_again(struct dnn_choices *choices, const struct dnn_choice *choice,
-                      uint32_t candidates, double milliseconds)
+static void put_again(json_t *choices, const struct dnn_choice *choice, uint32_t candidates,
+                      double milliseconds)
 {
     struct dnn_choice again;
     uint32_t again_candidates;
@@ -25,7 +25,7 @@ static void put_again(struct dnn_choices *choices, const struct dnn_choice *choi
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     static const char *const keys[] = {"k", "l", ""};
-    struct dnn_choices *choices = dnn_choices_read(fuzz_write("plans", bytes, count));
+    json_t *choices = dnn_choices_read(fuzz_write("plans", bytes, count));
     struct dnn_choice choice;
     uint32_t candidates;
     double milliseconds;
@@ -40,6 +40,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
             FUZZ_CHECK(choice.knobs[j].type >= 0);
         put_again(choices, &choice, candidates, milliseconds);
     }
-    dnn_choices_free(choices);
+    json_decref(choices);
     return 0;
 }

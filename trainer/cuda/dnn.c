@@ -480,7 +480,7 @@ struct dnn {
     cudnnHandle_t handle;
     part described;
     struct dnn_found *plans;
-    struct dnn_choices *kept; /* from the file, and new ones */
+    json_t *kept; /* from the file, and new ones */
     bool changed;
     char *file;                  /* of plans; NULL: none */
     char wrong[DNN_WRONG_BYTES]; /* see dnn_take_wrong() */
@@ -566,7 +566,7 @@ void dnn_close(struct dnn *dnn)
     dnn_destroy(dnn->described);
     if (dnn->handle)
         cudnnDestroy(dnn->handle);
-    dnn_choices_free(dnn->kept);
+    json_decref(dnn->kept);
     free(dnn->file);
     free(dnn);
 }

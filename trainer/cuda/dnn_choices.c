@@ -6,14 +6,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/lock.h"
-#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,53 +18,27 @@
 enum { FILE_VERSION = 1, FILE_BYTES_MAX = 64 << 20, ENGINES_MAX = 1 << 20 };
 enum { LOCK_TRIES = 6000, LOCK_PAUSE_NS = 10000000 }; /* one minute, since the disk may be busy */
 
-struct dnn_choices {
-    json_t *rows; /* by key */
-};
-
-/* Read the rows of a file, or NULL. The file is not trusted. */
-static json_t *read_rows(const char *path)
+/* The file is not trusted. */
+json_t *dnn_choices_read(const char *path)
 {
     struct stat status;
     int file = path ? file_open(path, O_RDONLY, &status) : -1;
-
-    if (file < 0)
-        return NULL;
-    json_t *whole = file_trusted(&status, NULL, path) == 0 && status.st_size <= FILE_BYTES_MAX
-                        ? json_loadfd(file, JSON_REJECT_DUPLICATES, NULL)
-                        : NULL;
-    close(file);
+    json_t *whole =
+        file >= 0 && file_trusted(&status, NULL, path) == 0 && status.st_size <= FILE_BYTES_MAX
+            ? json_loadfd(file, JSON_REJECT_DUPLICATES, NULL)
+            : NULL;
     json_t *rows = json_object_get(whole, "plans");
-    if (json_integer_value(json_object_get(whole, "version")) != FILE_VERSION ||
-        !json_is_object(rows))
-        rows = NULL;
-    json_incref(rows);
+
+    if (file >= 0)
+        close(file);
+    rows = json_integer_value(json_object_get(whole, "version")) == FILE_VERSION &&
+                   json_is_object(rows)
+               ? json_incref(rows)
+               : json_object();
     json_decref(whole);
-    return rows;
-}
-
-struct dnn_choices *dnn_choices_read(const char *path)
-{
-    struct dnn_choices *choices = memory_zeroed(sizeof *choices);
-
-    if (!choices)
-        return NULL;
-    choices->rows = read_rows(path);
-    if (!choices->rows)
-        choices->rows = json_object();
-    if (!choices->rows) {
-        free(choices);
+    if (!rows)
         fail(ENOMEM, "out of memory for plans");
-        return NULL;
-    }
-    return choices;
-}
-
-void dnn_choices_free(struct dnn_choices *choices)
-{
-    if (choices)
-        json_decref(choices->rows);
-    free(choices);
+    return rows;
 }
 
 /* ---- rows: {"engine": 12, "knobs": [[type, value], ...], "candidates": 16, "milliseconds": 0.2}
@@ -98,10 +69,10 @@ static bool get_knobs(const json_t *knobs, struct dnn_choice *choice)
     return true;
 }
 
-bool dnn_choices_get(const struct dnn_choices *choices, const char *key, struct dnn_choice *choice,
+bool dnn_choices_get(const json_t *choices, const char *key, struct dnn_choice *choice,
                      uint32_t *candidates, double *milliseconds)
 {
-    const json_t *row = json_object_get(choices->rows, key);
+    const json_t *row = json_object_get(choices, key);
     int64_t number;
 
     *choice = (struct dnn_choice){0};
@@ -114,7 +85,7 @@ bool dnn_choices_get(const struct dnn_choices *choices, const char *key, struct 
     return isfinite(*milliseconds) && *milliseconds >= 0;
 }
 
-int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct dnn_choice *choice,
+int dnn_choices_put(json_t *choices, const char *key, const struct dnn_choice *choice,
                     uint32_t candidates, double milliseconds)
 {
     json_t *knobs = json_array();
@@ -125,20 +96,19 @@ int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct d
                                                          (json_int_t)choice->knobs[i].value));
     json_t *row = json_pack("{s:I, s:o, s:i, s:f}", "engine", (json_int_t)choice->engine, "knobs",
                             knobs, "candidates", (int)candidates, "milliseconds", milliseconds);
-    if (failed || json_object_set_new(choices->rows, key, row))
+    if (failed || json_object_set_new(choices, key, row))
         return fail(ENOMEM, "out of memory for plans");
     return 0;
 }
 
 /* A row that is null is none; one that were missing would be taken from the file again. */
-int dnn_choices_drop(struct dnn_choices *choices, const char *key)
+int dnn_choices_drop(json_t *choices, const char *key)
 {
-    return json_object_set_new(choices->rows, key, json_null())
-               ? fail(ENOMEM, "out of memory for plans")
-               : 0;
+    return json_object_set_new(choices, key, json_null()) ? fail(ENOMEM, "out of memory for plans")
+                                                          : 0;
 }
 
-int dnn_choices_write(struct dnn_choices *choices, const char *path)
+int dnn_choices_write(json_t *choices, const char *path)
 {
     struct file_lock lock;
     struct file_draft draft;
@@ -149,11 +119,11 @@ int dnn_choices_write(struct dnn_choices *choices, const char *path)
     snprintf(name, sizeof name, "%s.lock", path);
     for (int i = 0; file_lock_acquire(&lock, name) == -EBUSY && i < LOCK_TRIES; i++)
         clock_sleep_ns(LOCK_PAUSE_NS);
-    json_t *others = read_rows(path);
+    json_t *others = dnn_choices_read(path);
     if (others)
-        json_object_update_missing(choices->rows, others);
+        json_object_update_missing(choices, others);
     json_decref(others);
-    json_t *whole = json_pack("{s:i, s:O}", "version", (int)FILE_VERSION, "plans", choices->rows);
+    json_t *whole = json_pack("{s:i, s:O}", "version", (int)FILE_VERSION, "plans", choices);
     int code = whole ? file_draft_open(&draft, path, NULL) : -ENOMEM;
     if (code == 0) {
         code = json_dumpfd(whole, draft.fd, JSON_INDENT(1) | JSON_SORT_KEYS) ? -EIO : 0;

@@ -7,6 +7,7 @@
 #ifndef IOBENCH_TRAINER_CUDA_DNN_CHOICES_H
 #define IOBENCH_TRAINER_CUDA_DNN_CHOICES_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -23,19 +24,16 @@ struct dnn_choice {
     struct dnn_knob knobs[DNN_KNOBS_MAX];
 };
 
-struct dnn_choices;
-
-/* Read the file; a missing, damaged, too large or older file has no rows, and engines are timed
- * again. path may be NULL. NULL: out of memory. */
-struct dnn_choices *dnn_choices_read(const char *path);
-void dnn_choices_free(struct dnn_choices *choices);
-bool dnn_choices_get(const struct dnn_choices *choices, const char *key, struct dnn_choice *choice,
+/* Read the rows of the file; a missing, damaged, too large or older file has no rows, and engines
+ * are timed again. path may be NULL. NULL: out of memory. */
+json_t *dnn_choices_read(const char *path);
+bool dnn_choices_get(const json_t *choices, const char *key, struct dnn_choice *choice,
                      uint32_t *candidates, double *milliseconds);
-int dnn_choices_put(struct dnn_choices *choices, const char *key, const struct dnn_choice *choice,
+int dnn_choices_put(json_t *choices, const char *key, const struct dnn_choice *choice,
                     uint32_t candidates, double milliseconds);
 /* Forget a row that turned out to be wrong, also in the file, once that is written. */
-int dnn_choices_drop(struct dnn_choices *choices, const char *key);
+int dnn_choices_drop(json_t *choices, const char *key);
 /* Replace the file atomically, keeping rows that other processes added meanwhile. */
-int dnn_choices_write(struct dnn_choices *choices, const char *path);
+int dnn_choices_write(json_t *choices, const char *path);
 
 #endif
