@@ -139,7 +139,7 @@ struct cpu_program {
     uint64_t *took_ns; /* per step, summed over runs; NULL: not timed */
 };
 
-/* ---- threads.c ---- */
+/* ---- threads ---- */
 
 /* One thread's share, [first, end), of some work. */
 typedef void (*cpu_part)(const void *context, uint64_t first, uint64_t end);

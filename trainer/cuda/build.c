@@ -839,8 +839,11 @@ struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool
         code = builder.code;
     }
     free(builder.values);
+    for (uint32_t i = 0; code == 0 && i < program->buffer_count; i++)
+        if (program->buffers[i].first == UINT32_MAX) /* unused by all steps */
+            program->buffers[i].bytes = 0;
     if (code == 0)
-        code = cuda_program_place(program);
+        code = lifetimes_plan(program->buffers, program->buffer_count, &program->arena_bytes);
     cuda_blocks_free(&builder.blocks);
     if (code) {
         cuda_program_destroy(program);

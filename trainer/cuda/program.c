@@ -34,14 +34,6 @@ void cuda_program_destroy(struct cuda_program *program)
     free(program);
 }
 
-int cuda_program_place(struct cuda_program *program)
-{
-    for (uint32_t i = 0; i < program->buffer_count; i++)
-        if (program->buffers[i].first == UINT32_MAX) /* unused by all steps */
-            program->buffers[i].bytes = 0;
-    return lifetimes_plan(program->buffers, program->buffer_count, &program->arena_bytes);
-}
-
 void cuda_program_bind(struct cuda_program *program, void *arena)
 {
     if (program->bound == arena)

@@ -35,8 +35,6 @@ struct cuda_program {
  * with a reason. */
 struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool training);
 void cuda_program_destroy(struct cuda_program *program);
-/* Place the buffers, once all steps are known. */
-int cuda_program_place(struct cuda_program *program);
 /* Point the steps' tensors into the arena, of at least arena_bytes. */
 void cuda_program_bind(struct cuda_program *program, void *arena);
 /* Drop the captured graphs: memory they refer to has moved. */
