@@ -23,11 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum device_type { DEVICE_FP32, DEVICE_FP16, DEVICE_BF16 };
+enum device_type { DEVICE_FP32, DEVICE_FP16, DEVICE_BF16, DEVICE_INT8 };
 
 static inline size_t device_type_bytes(enum device_type type)
 {
-    return type == DEVICE_FP32 ? 4 : 2;
+    return type == DEVICE_FP32 ? 4 : type == DEVICE_INT8 ? 1 : 2;
 }
 
 /* The shape of a tensor, as most operations need it. */
@@ -358,7 +358,6 @@ enum device_noise_kind {
 /* Numbers below `scale` that do not repeat; in INT8 of 127 times the size. */
 struct device_noise {
     enum device_type type;
-    bool int8; /* not of `type` */
     enum device_noise_kind kind;
     uint64_t seed;
     float scale;
@@ -373,7 +372,6 @@ enum device_way { DEVICE_TO_OUTPUT, DEVICE_TO_INPUT, DEVICE_TO_WEIGHT };
 struct device_convolved {
     enum device_way way;
     enum device_type type;
-    bool int8; /* input and weight are */
     struct kernel_window window;
     const void *input, *weight, *output;
     const void *scale, *bias, *other, *other_scale, *other_bias;

@@ -163,9 +163,7 @@ uint32_t plane_of(const struct kernel_window *window)
 int device_average_pool(const struct kernel_window *window, enum device_type type,
                         const void *input, void *output, void *stream)
 {
-    return with_width(type, window->in_channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
         const uint32_t vectors = window->in_channels / W, plane = plane_of(window);
         const grid outputs = outputs_of(window, vectors);
         const uint64_t count = vectors_of(window, outputs);
@@ -182,9 +180,7 @@ int device_average_pool(const struct kernel_window *window, enum device_type typ
 int device_average_pool_backward(const struct kernel_window *window, enum device_type type,
                                  const void *d_output, void *d_input, void *stream)
 {
-    return with_width(type, window->in_channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
         const uint32_t vectors = window->in_channels / W, plane = plane_of(window);
         const grid inputs = inputs_of(window, vectors);
         if (plane) {

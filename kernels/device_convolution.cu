@@ -85,8 +85,7 @@ KERNEL_ROLLED
 int device_convolution(const struct kernel_window *window, enum device_type type, const void *input,
                        const void *weight, void *output, void *stream)
 {
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(type, [&]<class T>(T *) {
         const forward<T> kernel = {geometry_of(window), (const T *)input, (const T *)weight,
                                    (T *)output};
         return launch_each("convolution", kernel,
@@ -99,8 +98,7 @@ int device_convolution(const struct kernel_window *window, enum device_type type
 int device_convolution_data(const struct kernel_window *window, enum device_type type,
                             const void *d_output, const void *weight, void *d_input, void *stream)
 {
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(type, [&]<class T>(T *) {
         const of_data<T> kernel = {geometry_of(window), (const T *)d_output, (const T *)weight,
                                    (T *)d_input};
         return launch_each("convolution_data", kernel,
@@ -114,8 +112,7 @@ int device_convolution_weight(const struct kernel_window *window, enum device_ty
                               const void *input, const void *d_output, void *d_weight,
                               void *stream)
 {
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(type, [&]<class T>(T *) {
         const geometry g = geometry_of(window);
         const of_weight<T> kernel = {g, (const T *)input, (const T *)d_output, (T *)d_weight};
         return launch_each("convolution_weight", kernel,

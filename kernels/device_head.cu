@@ -151,8 +151,7 @@ int device_cross_entropy(enum device_type type, uint32_t images, uint32_t classe
                          const float *gradient_scale, void *d_logits,
                          struct device_loss *per_image, struct device_loss *total, void *stream)
 {
-    int code = with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    int code = with_type(type, [&]<class T>(T *) {
         const cross_entropy<T> kernel = {classes,        (const T *)logits, labels,   smoothing,
                                          gradient_scale, (T *)d_logits,     per_image};
         return launch_phases("cross_entropy", kernel, images, stream);

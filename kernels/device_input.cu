@@ -59,8 +59,7 @@ int launch_normalise(const device_input &input, const uint8_t *rows, void *outpu
 int device_normalise(const struct device_input *input, const uint8_t *rows, void *output,
                      void *stream)
 {
-    return with_type(input->type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(input->type, [&]<class T>(T *) {
         if (input->channels == 4)
             return launch_normalise<T, 4>(*input, rows, output, stream);
         if (input->channels == 8)

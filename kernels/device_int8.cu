@@ -12,10 +12,6 @@ KERNEL_CODE int8_t rounded(float value)
     return (int8_t)(q > 127 ? 127 : q < -127 ? -127 : q);
 }
 
-template <int WIDTH> struct alignas(WIDTH) bytes {
-    int8_t at[WIDTH];
-};
-
 template <class T> struct quantise {
     enum { W = wide<T>::width };
     const T *from;
@@ -25,10 +21,10 @@ template <class T> struct quantise {
     KERNEL_CODE void each(uint32_t index) const
     {
         const lanes<T, W> x = lanes<T, W>::read(from, index);
-        bytes<W> q;
+        lanes<int8_t, W> q;
         for (int i = 0; i < W; i++)
             q.at[i] = rounded(x.get(i) * per_step);
-        vector_at<bytes<W>>(to, index) = q;
+        q.write(to, index);
     }
 };
 
@@ -40,7 +36,7 @@ template <class T> struct dequantise {
 
     KERNEL_CODE void each(uint32_t index) const
     {
-        const bytes<W> q = vector_at<const bytes<W>>(from, index);
+        const lanes<int8_t, W> q = lanes<int8_t, W>::read(from, index);
         lanes<T, W> x;
         for (int i = 0; i < W; i++)
             x.set(i, (float)q.at[i] * step);
@@ -79,8 +75,7 @@ template <class T> struct convolution {
 int device_quantise(enum device_type type, uint64_t count, const void *from, float step, int8_t *to,
                     void *stream)
 {
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(type, [&]<class T>(T *) {
         return launch_each("quantise", quantise<T>{(const T *)from, 1 / step, to},
                            count / wide<T>::width, stream);
     });
@@ -89,8 +84,7 @@ int device_quantise(enum device_type type, uint64_t count, const void *from, flo
 int device_dequantise(enum device_type type, uint64_t count, const int8_t *from, float step, void *to,
                       void *stream)
 {
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(type, [&]<class T>(T *) {
         return launch_each("dequantise", dequantise<T>{from, step, (T *)to}, count / wide<T>::width,
                            stream);
     });
@@ -102,8 +96,7 @@ int device_convolution_int8(const struct kernel_window *window, const struct dev
     const uint64_t count =
         (uint64_t)window->images * window->out_height * window->out_width * window->out_channels;
 
-    return with_type(with->type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(with->type, [&]<class T>(T *) {
         return launch_each("convolution_int8",
                            convolution<T>{geometry_of(window), *with, input, weight,
                                           with->to_int8 ? nullptr : (T *)output,

@@ -205,9 +205,7 @@ KERNEL_UNROLL
 int device_magnitudes(enum device_type type, uint64_t count, const void *values,
                       struct magnitudes *magnitudes, uint32_t *scratch, void *stream)
 {
-    return with_width(type, count, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        enum { W = decltype(width)::value };
+    return with_width(type, count, [&]<class T, int W>(T *, width_t<W>) {
         const T *from = (const T *)values;
         const uint64_t vectors = count / W, a_block = (uint64_t)KERNEL_THREADS * VECTORS_A_THREAD;
         const uint64_t wanted = (vectors + a_block - 1) / a_block;

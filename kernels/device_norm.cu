@@ -340,9 +340,7 @@ size_t device_partial_floats(const struct device_pixels *pixels)
 int device_norm_statistics(const struct device_pixels *pixels, const struct device_norm *norm,
                            const void *x, float *partial, void *stream)
 {
-    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
         const moment_source<T, W> source = {(const T *)x, pixels->channels / W};
         const moment_finish<T> finish = {*norm, (const T *)x, pixel_count(pixels->count)};
         return launch_columns<W>("norm_statistics", pixels, source, finish, partial, stream);
@@ -352,8 +350,7 @@ int device_norm_statistics(const struct device_pixels *pixels, const struct devi
 int device_norm_finish(const struct device_pixels *pixels, const struct device_norm *norm,
                        const float *sums, const float *squares, void *stream)
 {
-    return with_type(pixels->type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(pixels->type, [&]<class T>(T *) {
         const sums_finish<T> finish = {pixels->channels, *norm, sums, squares,
                                        pixel_count(pixels->count)};
         return launch_phases("norm_finish", finish,
@@ -369,9 +366,7 @@ int device_norm_infer(uint32_t channels, const struct device_norm *norm, void *s
 int device_affine(const struct device_pixels *pixels, const struct device_affine *with,
                   const void *x, void *y, void *stream)
 {
-    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
         const affine<T, W> kernel = {*with, divide::make(pixels->channels / W), (const T *)x, (T *)y};
         const int code = check_open(with->open, pixels, W);
         return code ? code
@@ -386,9 +381,7 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
     const norm_backward_finish finish = {*norm,  (double)pixels->count, d_gamma, d_beta, abc,
                                          pixels->channels};
 
-    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
         const int code = check_open(gradient->open, pixels, W);
         if (code)
             return code;
@@ -408,9 +401,7 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
 int device_norm_backward_apply(const struct device_pixels *pixels, const float *abc, const void *dz,
                                const void *x, void *d_input, void *stream)
 {
-    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
         const backward_apply<T, W> kernel = {divide::make(pixels->channels / W), pixels->channels, abc,
                                              (const T *)dz, (const T *)x, (T *)d_input};
         return launch_each("norm_backward_apply", kernel,
@@ -421,9 +412,7 @@ int device_norm_backward_apply(const struct device_pixels *pixels, const float *
 int device_bias_gradient(const struct device_pixels *pixels, const void *d_output,
                          float *d_bias, float *partial, void *stream)
 {
-    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
         const bias_source<T, W> source = {(const T *)d_output, pixels->channels / W};
         return launch_columns<W>("bias_gradient", pixels, source, bias_finish{d_bias},
                                  partial, stream);

@@ -65,7 +65,7 @@ template <class T, int W> struct dropout {
     const T *input;
     T *output;
 
-    /* dropout_bits() of pointwise.c; product: index * golden */
+    /* dropout_bits() of kernels.c; product: index * golden */
     static KERNEL_CODE uint32_t bits(uint64_t key, uint32_t product)
     {
         uint32_t bits = (product + (uint32_t)key) ^ (uint32_t)(key >> 32);
@@ -124,7 +124,7 @@ template <class T> struct lrn_backward {
     const T *input, *d_output;
     T *d_input;
 
-    /* Gather channel c's share of its neighbours' gradients; see kernels/lrn.c. */
+    /* Gather channel c's share of its neighbours' gradients; see kernels/kernels.c. */
     KERNEL_CODE void each(uint32_t index) const
     {
         const uint32_t c = (uint32_t)(index % shape.channels);
@@ -272,9 +272,7 @@ uint64_t lrn_count(const struct kernel_lrn *lrn)
 int device_sum(enum device_type type, uint64_t count, const void *a, const void *b, bool relu,
                void *sum_of, void *stream)
 {
-    return with_width(type, count, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(type, count, [&]<class T, int W>(T *, width_t<W>) {
         const sum<T, W> kernel = {(const T *)a, (const T *)b, relu, (T *)sum_of};
         return launch_each("sum", kernel, count / W, stream);
     });
@@ -283,9 +281,7 @@ int device_sum(enum device_type type, uint64_t count, const void *a, const void 
 int device_relu_backward(enum device_type type, uint64_t count, const void *output,
                          const void *d_output, void *d_input, void *stream)
 {
-    return with_width(type, count, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(type, count, [&]<class T, int W>(T *, width_t<W>) {
         const relu_backward<T, W> kernel = {(const T *)output, (const T *)d_output, (T *)d_input};
         return launch_each("relu_backward", kernel, count / W, stream);
     });
@@ -297,9 +293,7 @@ int device_copy_part(const struct device_part *part, const void *from, void *to,
     const uint32_t all = part->channels | part->from_channels | part->from_offset |
                          part->to_channels | part->to_offset;
 
-    return with_width(part->type, all, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(part->type, all, [&]<class T, int W>(T *, width_t<W>) {
         const copy_part<T, W> kernel = {*part, divide::make(part->channels / W), (const T *)from, (T *)to};
         return launch_each("copy_part", kernel, part->pixels * (part->channels / W), stream);
     });
@@ -308,9 +302,7 @@ int device_copy_part(const struct device_part *part, const void *from, void *to,
 int device_dropout(const struct device_pixels *pixels, uint32_t plane, const uint64_t *key,
                    double rate, const void *input, void *output, void *stream)
 {
-    return with_width(pixels->type, pixels->channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
         const dropout<T, W> kernel = {divide::make(pixels->channels / W), divide::make(plane), key,
                                       kernel_dropout_least(rate), (float)(1 / (1 - rate)), (const T *)input, (T *)output};
         return launch_each("dropout", kernel, pixels->count * (pixels->channels / W), stream);
@@ -322,9 +314,7 @@ int device_lrn(const struct kernel_lrn *lrn, enum device_type type, const void *
 {
     const lrn_shape shape = shape_of(lrn);
 
-    return with_width(type, lrn->channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(type, lrn->channels, [&]<class T, int W>(T *, width_t<W>) {
         if constexpr (W > 1)
             if (shape.half == LRN_HALF) {
                 const lrn_vectors<T, W, LRN_HALF> kernel = {divide::make(lrn->channels / W), shape,
@@ -341,9 +331,7 @@ int device_lrn_backward(const struct kernel_lrn *lrn, enum device_type type, con
 {
     const lrn_shape shape = shape_of(lrn);
 
-    return with_width(type, lrn->channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(type, lrn->channels, [&]<class T, int W>(T *, width_t<W>) {
         if constexpr (W > 1)
             if (shape.half == LRN_HALF) {
                 const lrn_vectors_backward<T, W, LRN_HALF> kernel = {

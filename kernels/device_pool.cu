@@ -490,9 +490,7 @@ int device_max_pool(const struct kernel_window *window, enum device_type type, c
 {
     int code = check_window(window);
 
-    return code ? code : with_width(type, window->in_channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return code ? code : with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
         return with_side<W, false>(window, [&](auto side, auto) {
             const max_pool<T, W, decltype(side)::value, plain_value<T, W>> kernel = {
                 *window, outputs_of(window, window->in_channels / W), {}, (const T *)input,
@@ -506,9 +504,7 @@ int device_max_pool_backward(const struct kernel_window *window, enum device_typ
                              const uint8_t *which, const void *d_output, void *d_input,
                              void *stream)
 {
-    return with_width(type, window->in_channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
         const uint32_t vectors = window->in_channels / W;
         const int code = check_input(window, vectors);
         return code ? code : with_side<W, false>(window, [&](auto side, auto step) {
@@ -527,9 +523,7 @@ int device_stem(const struct kernel_window *window, enum device_type type, const
 {
     int code = check_window(window);
 
-    return code ? code : with_width(type, window->in_channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return code ? code : with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
         return with_side<W, true>(window, [&](auto side, auto) {
             const max_pool<T, W, decltype(side)::value, norm_value<T, W>> kernel = {
                 *window, outputs_of(window, window->in_channels / W), {scale, bias}, (const T *)x,
@@ -547,9 +541,7 @@ int device_stem_backward(const struct kernel_window *window, enum device_type ty
     const double pixels = (double)window->images * window->in_height * window->in_width;
     const norm_backward_finish finish = {*norm,  pixels, d_gamma, d_beta, abc, window->in_channels};
 
-    return with_width(type, window->in_channels, [&](auto *null, auto width) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
-        const int W = decltype(width)::value;
+    return with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
         const uint32_t vectors = window->in_channels / W;
         const int code = check_input(window, vectors);
         const auto start = [&](auto source) {

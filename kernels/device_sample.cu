@@ -23,17 +23,9 @@ KERNEL_CODE uint64_t random_mixed(uint64_t value)
     return mixed(value + 0x9e3779b97f4a7c15u);
 }
 
-KERNEL_CODE void store(float value, float *to)
+template <class T> KERNEL_CODE void store(float value, T *to)
 {
-    *to = value;
-}
-KERNEL_CODE void store(float value, __half *to)
-{
-    *to = number<__half>::from(value);
-}
-KERNEL_CODE void store(float value, __nv_bfloat16 *to)
-{
-    *to = number<__nv_bfloat16>::from(value);
+    *to = number<T>::from(value);
 }
 KERNEL_CODE void store(float value, int8_t *to)
 {
@@ -74,17 +66,9 @@ template <class T> struct noise {
 
 /* ---- samples ---- */
 
-KERNEL_CODE float rounded_as(const float *, float value)
+template <class T> KERNEL_CODE float rounded_as(const T *, float value)
 {
-    return value;
-}
-KERNEL_CODE float rounded_as(const __half *, float value)
-{
-    return as_float(number<__half>::from(value));
-}
-KERNEL_CODE float rounded_as(const __nv_bfloat16 *, float value)
-{
-    return as_float(number<__nv_bfloat16>::from(value));
+    return as_float(number<T>::from(value));
 }
 KERNEL_CODE float rounded_as(const int8_t *, float value)
 {
@@ -214,9 +198,9 @@ template <class T> struct sample {
 };
 
 /* with_type(), or INT8. */
-template <class F> int with_number(enum device_type type, bool int8, const F &f)
+template <class F> int with_number(enum device_type type, const F &f)
 {
-    return int8 ? f((int8_t *)nullptr) : with_type(type, f);
+    return type == DEVICE_INT8 ? f((int8_t *)nullptr) : with_type(type, f);
 }
 
 } // namespace
@@ -225,8 +209,7 @@ int device_noise(const struct device_noise *of, uint64_t count, void *to, void *
 {
     const uint64_t blocks = (count + KERNEL_THREADS - 1) / KERNEL_THREADS, most = 2048;
 
-    return with_number(of->type, of->int8, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_number(of->type, [&]<class T>(T *) {
         const noise<T> kernel = {*of, count, (T *)to};
         return launch_phases("noise", kernel,
                              (uint32_t)(blocks < most ? blocks : most),
@@ -237,8 +220,7 @@ int device_noise(const struct device_noise *of, uint64_t count, void *to, void *
 int device_convolution_samples(const struct device_convolved *of, const uint64_t *positions,
                                uint32_t count, struct device_sample *samples, void *stream)
 {
-    return with_number(of->type, of->int8, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_number(of->type, [&]<class T>(T *) {
         const sample<T> kernel = {*of, geometry_of(&of->window),
                                   device_convolution_terms(&of->window, of->way), positions,
                                   samples};

@@ -27,8 +27,7 @@ template <class T> struct narrow {
 int device_widen(enum device_type type, uint64_t count, const void *from, float factor, float *to,
                  void *stream)
 {
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(type, [&]<class T>(T *) {
         return launch_each("widen", widen<T>{(const T *)from, factor, to}, count, stream);
     });
 }
@@ -36,8 +35,7 @@ int device_widen(enum device_type type, uint64_t count, const void *from, float 
 int device_narrow(enum device_type type, uint64_t count, const float *from, float factor, void *to,
                   void *stream)
 {
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(type, [&]<class T>(T *) {
         return launch_each("narrow", narrow<T>{from, factor, (T *)to}, count, stream);
     });
 }

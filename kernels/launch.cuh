@@ -29,7 +29,6 @@ extern "C" {
 #include <stdlib.h>
 #include <string.h>
 #include <initializer_list>
-#include <type_traits>
 
 #ifdef KERNELS_EMULATED
 #define KERNEL_CODE inline
@@ -329,6 +328,8 @@ template <class F> int with_type(enum device_type type, const F &f)
         return f((__half *)nullptr);
     case DEVICE_BF16:
         return f((__nv_bfloat16 *)nullptr);
+    case DEVICE_INT8:
+        break;
     }
     return fail(EINVAL, "no such device type: %d", (int)type);
 }
@@ -346,8 +347,7 @@ int with_width(enum device_type type, uint64_t channels, const F &f,
 
     for (const float *row : rows)
         aligned = aligned && reinterpret_cast<uintptr_t>(row) % 16 == 0;
-    return with_type(type, [&](auto *null) {
-        using T = typename std::remove_pointer<decltype(null)>::type;
+    return with_type(type, [&]<class T>(T *null) {
         if (aligned && channels % wide<T>::width == 0)
             return f(null, width_t<wide<T>::width>());
         return f(null, width_t<1>());

@@ -21,9 +21,11 @@ EMULATED_OBJECTS = $(CUDA_KERNELS:.cu=.emulated.o)
 ORDERED_OBJECTS = $(CUDA_KERNELS:.cu=.ordered.o)
 kernels/device.nvcc.o kernels/device.emulated.o kernels/device.ordered.o: $(CUDA_PARTS:%=$(srcdir)/%)
 CLEANFILES += $(CUDA_OBJECTS) $(EMULATED_OBJECTS) $(ORDERED_OBJECTS)
-NVCC_FLAGS = -std=c++17 -O3 --threads 2 $(NVCC_ARCHS) -ccbin $(CUDA_CXX) -Xcompiler -Wall,-fPIC
+# C++20 warns of two enums in one expression, which C does not.
+ENUM_FLAGS = -Wno-deprecated-enum-enum-conversion -Wno-deprecated-enum-float-conversion
+NVCC_FLAGS = -std=c++20 -O3 --threads 2 $(NVCC_ARCHS) -ccbin $(CUDA_CXX) -Xcompiler "-Wall -fPIC $(ENUM_FLAGS)"
 # Only the used part of each source row is read.
-EMULATED_FLAGS = -std=gnu++17 $(CFLAGS) -Wall -Wextra -Wno-maybe-uninitialized -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
+EMULATED_FLAGS = -std=gnu++20 $(CFLAGS) -Wall -Wextra $(ENUM_FLAGS) -Wno-maybe-uninitialized -fPIC $(SANITIZE) $(CUDA_CPPFLAGS) \
 	-DKERNELS_EMULATED
 
 kernels/%.nvcc.o: $(srcdir)/kernels/%.cu $(CUDA_INCLUDED:%=$(srcdir)/%) kernels/$(am__dirstamp)

@@ -115,12 +115,11 @@ struct candidate {
 static double get(const struct dnn_shape *shape, enum dnn_tensor which, const uint8_t *bytes,
                   uint64_t i)
 {
-    const enum dnn_number number = dnn_number(shape, which);
     uint16_t bits;
     float value;
 
     memcpy(&bits, bytes + 2 * i, 2);
-    if (number != DNN_FLOAT)
+    if (dnn_type(shape, which) != DEVICE_FP32)
         return (double)place_value(shape->type, bits);
     memcpy(&value, bytes + 4 * i, 4);
     return (double)value;
@@ -132,7 +131,7 @@ static void set(const struct dnn_shape *shape, enum dnn_tensor which, uint8_t *b
     const float rounded = place_round(shape->type, (float)value), wide = (float)value;
     const uint16_t bits = place_bits(shape->type, rounded);
 
-    if (dnn_number(shape, which) == DNN_FLOAT)
+    if (dnn_type(shape, which) == DEVICE_FP32)
         memcpy(bytes + 4 * i, &wide, 4);
     else
         memcpy(bytes + 2 * i, &bits, 2);

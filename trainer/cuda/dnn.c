@@ -144,13 +144,13 @@ static part add_tensor(struct dnn_graph *graph, enum dnn_extent extent, cudnnDat
 /* A tensor in memory. */
 static part tensor(struct dnn_graph *graph, enum dnn_tensor which)
 {
-    static const cudnnDataType_t types[] = {[DNN_FLOAT] = CUDNN_DATA_FLOAT,
-                                            [DNN_HALF] = CUDNN_DATA_HALF,
-                                            [DNN_BFLOAT] = CUDNN_DATA_BFLOAT16,
-                                            [DNN_INT8] = CUDNN_DATA_INT8};
+    static const cudnnDataType_t types[] = {[DEVICE_FP32] = CUDNN_DATA_FLOAT,
+                                            [DEVICE_FP16] = CUDNN_DATA_HALF,
+                                            [DEVICE_BF16] = CUDNN_DATA_BFLOAT16,
+                                            [DEVICE_INT8] = CUDNN_DATA_INT8};
 
-    return add_tensor(graph, dnn_extent(graph->shape, which),
-                      types[dnn_number(graph->shape, which)], dnn_uid(which), true);
+    return add_tensor(graph, dnn_extent(graph->shape, which), types[dnn_type(graph->shape, which)],
+                      dnn_uid(which), true);
 }
 
 /* A tensor between two operations, never stored. */

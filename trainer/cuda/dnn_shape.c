@@ -70,16 +70,14 @@ enum dnn_extent dnn_extent(const struct dnn_shape *shape, enum dnn_tensor which)
 
 /* Numbers per channel are FP32, except those of a prologue, which cuDNN takes in the tensors' own
  * type. */
-enum dnn_number dnn_number(const struct dnn_shape *shape, enum dnn_tensor which)
+enum device_type dnn_type(const struct dnn_shape *shape, enum dnn_tensor which)
 {
-    static const enum dnn_number numbers[] = {
-        [DEVICE_FP32] = DNN_FLOAT, [DEVICE_FP16] = DNN_HALF, [DEVICE_BF16] = DNN_BFLOAT};
     const bool tensor = dnn_extent(shape, which) < DNN_IN_CHANNELS;
     const enum dnn_tensor twin = twin_of(which);
 
     if (tensor && (which == DNN_OUTPUT ? shape->int8_output : shape->int8))
-        return DNN_INT8;
-    return tensor || twin == DNN_IN_SCALE || twin == DNN_IN_BIAS ? numbers[shape->type] : DNN_FLOAT;
+        return DEVICE_INT8;
+    return tensor || twin == DNN_IN_SCALE || twin == DNN_IN_BIAS ? shape->type : DEVICE_FP32;
 }
 
 void dnn_dims(const struct dnn_shape *shape, enum dnn_extent extent, int64_t dims[4])
@@ -106,8 +104,5 @@ uint64_t dnn_count(const struct dnn_shape *shape, enum dnn_tensor which)
 
 uint64_t dnn_tensor_bytes(const struct dnn_shape *shape, enum dnn_tensor which)
 {
-    static const uint64_t bytes[] = {
-        [DNN_FLOAT] = 4, [DNN_HALF] = 2, [DNN_BFLOAT] = 2, [DNN_INT8] = 1};
-
-    return dnn_count(shape, which) * bytes[dnn_number(shape, which)];
+    return dnn_count(shape, which) * device_type_bytes(dnn_type(shape, which));
 }

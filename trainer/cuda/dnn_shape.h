@@ -100,10 +100,8 @@ enum dnn_extent {
     DNN_OUT_CHANNELS,
 };
 
-enum dnn_number { DNN_FLOAT, DNN_HALF, DNN_BFLOAT, DNN_INT8 };
-
 enum dnn_extent dnn_extent(const struct dnn_shape *shape, enum dnn_tensor which);
-enum dnn_number dnn_number(const struct dnn_shape *shape, enum dnn_tensor which);
+enum device_type dnn_type(const struct dnn_shape *shape, enum dnn_tensor which);
 /* In the order N, C, H, W. */
 void dnn_dims(const struct dnn_shape *shape, enum dnn_extent extent, int64_t dims[4]);
 

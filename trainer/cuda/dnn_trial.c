@@ -40,11 +40,7 @@ static const double start_ms = 0.05; /* a single launch also waits for the host 
 static int fill_noise(const struct dnn_trial *trial, enum dnn_tensor which)
 {
     const struct dnn_shape *shape = trial->shape;
-    const enum dnn_number number = dnn_number(shape, which);
-    struct device_noise noise = {.type = number == DNN_HALF     ? DEVICE_FP16
-                                         : number == DNN_BFLOAT ? DEVICE_BF16
-                                                                : DEVICE_FP32,
-                                 .int8 = number == DNN_INT8,
+    struct device_noise noise = {.type = dnn_type(shape, which),
                                  .kind = DEVICE_NOISE_SIGNED,
                                  .seed = (uint64_t)which,
                                  .scale = 1};
@@ -133,16 +129,25 @@ static uint32_t choose_positions(uint64_t count, uint64_t positions[SAMPLES])
     return count < SAMPLES ? (uint32_t)count : SAMPLES;
 }
 
-static double value_of_bits(enum dnn_number number, uint32_t bits)
+/* Copy from the device. */
+static void transfer(struct verifier *v, void *to, const void *from, uint64_t bytes)
 {
-    const uint32_t wide = number == DNN_BFLOAT ? bits << 16 : bits;
+    if (v->code == 0)
+        v->code = runtime_copy(to, from, bytes, v->stream);
+    if (v->code == 0)
+        v->code = runtime_wait(v->stream);
+}
+
+static double value_of_bits(enum device_type type, uint32_t bits)
+{
+    const uint32_t wide = type == DEVICE_BF16 ? bits << 16 : bits;
     const int exponent = bits >> 10 & 0x1f, fraction = bits & 0x3ff;
     float value;
 
     memcpy(&value, &wide, sizeof value);
-    if (number == DNN_INT8)
+    if (type == DEVICE_INT8)
         return (int8_t)bits;
-    if (number != DNN_HALF)
+    if (type != DEVICE_FP16)
         return (double)value;
     const double size = exponent == 31 ? (fraction ? NAN : INFINITY)
                         : exponent     ? ldexp(fraction | 0x400, exponent - 25)
@@ -166,7 +171,7 @@ static void fetch_samples(struct verifier *v, enum dnn_tensor which, const uint6
     if (v->code == 0)
         v->code = runtime_wait(v->stream);
     for (uint32_t i = 0; i < count; i++)
-        values[i] = value_of_bits(dnn_number(v->shape, which), bits[i]);
+        values[i] = value_of_bits(dnn_type(v->shape, which), bits[i]);
 }
 
 static double tolerance(const struct verifier *v, double value, double root, double terms)
@@ -207,8 +212,7 @@ static void convolve(struct verifier *v, const uint64_t *positions, uint32_t cou
         .way = v->shape->kind == DNN_FORWARD ? DEVICE_TO_OUTPUT
                : v->shape->kind == DNN_DATA  ? DEVICE_TO_INPUT
                                              : DEVICE_TO_WEIGHT,
-        .type = v->shape->type,
-        .int8 = v->shape->int8,
+        .type = v->shape->int8 ? DEVICE_INT8 : v->shape->type,
         .window = v->shape->window,
         .input = at[DNN_INPUT],
         .weight = at[DNN_WEIGHTS],
@@ -228,10 +232,7 @@ static void convolve(struct verifier *v, const uint64_t *positions, uint32_t cou
         v->code = results ? runtime_copy(places, positions, bytes, v->stream) : -ENOMEM;
     if (v->code == 0)
         v->code = device_convolution_samples(&of, places, count, results, v->stream);
-    if (v->code == 0)
-        v->code = runtime_copy(samples, results, count * sizeof *samples, v->stream);
-    if (v->code == 0)
-        v->code = runtime_wait(v->stream);
+    transfer(v, samples, results, count * sizeof *samples);
     for (uint32_t i = 0; i < count && v->code == 0; i++)
         right[i] = (struct element){
             samples[i].sum, tolerance(v, samples[i].sum, sqrt(samples[i].squares), terms), false};
@@ -348,10 +349,7 @@ static double *moments_of(struct verifier *v, enum dnn_tensor which,
         v->code =
             device_norm_statistics(pixels, &norm, v->trial->tensors.at[which], partial, v->stream);
     }
-    if (v->code == 0)
-        v->code = runtime_copy(host, rows, 2 * channels * sizeof *host, v->stream);
-    if (v->code == 0)
-        v->code = runtime_wait(v->stream);
+    transfer(v, host, rows, 2 * channels * sizeof *host);
     for (uint64_t c = 0; c < channels && v->code == 0; c++) {
         const double mean = (double)host[c], variance = (double)host[channels + c];
         moments[c] = mean * count;
@@ -409,10 +407,9 @@ static float *fetch_row(struct verifier *v, enum dnn_tensor which)
     const uint64_t bytes = dnn_tensor_bytes(v->shape, which);
     float *row = memory_zeroed(bytes);
 
-    if (v->code == 0)
-        v->code = row ? runtime_copy(row, v->trial->tensors.at[which], bytes, v->stream) : -ENOMEM;
-    if (v->code == 0)
-        v->code = runtime_wait(v->stream);
+    if (!row)
+        v->code = -ENOMEM;
+    transfer(v, row, v->trial->tensors.at[which], bytes);
     return row;
 }
 
@@ -462,10 +459,7 @@ static void verify_norm(struct verifier *v, bool beside, const double *moments,
                             pixels, &norm, &gradient, at[beside ? DNN_RESIDUAL : DNN_X], rows,
                             rows + channels, rows + ROW_ABC * channels, partial, v->stream)
                       : -ENOMEM;
-    if (v->code == 0)
-        v->code = runtime_copy(right, rows, bytes, v->stream);
-    if (v->code == 0)
-        v->code = runtime_wait(v->stream);
+    transfer(v, right, rows, bytes);
     runtime_release(rows);
     runtime_release(partial);
     for (int i = 0; i < NORM_ROWS; i++)
