@@ -163,6 +163,13 @@ const char *load_text(const json_t *object, const char *path)
     return json_string_value(load_member(object, path));
 }
 
+const char *load_word(const json_t *object, const char *path)
+{
+    const char *text = load_text(object, path);
+
+    return text ? text : "";
+}
+
 bool load_true(const json_t *object, const char *path)
 {
     return json_is_true(load_member(object, path));

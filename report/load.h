@@ -37,6 +37,7 @@ const json_t *load_member(const json_t *object, const char *path);
 double load_number(const json_t *object, const char *path);
 /* NULL if missing or not a string. */
 const char *load_text(const json_t *object, const char *path);
+const char *load_word(const json_t *object, const char *path); /* "" for NULL */
 bool load_true(const json_t *object, const char *path);
 /* Why the figures of a job may mislead though it is valid; NULL: it is not degraded. */
 const char *load_degraded(const json_t *job);

@@ -41,13 +41,6 @@ static const struct option_spec compare_options[] = {
     {0},
 };
 
-static const char *label_of(const json_t *job)
-{
-    const char *label = load_text(job, "label");
-
-    return label ? label : "";
-}
-
 /* ---- groups ---- */
 
 enum { GROUPS_MAX = 26 };
@@ -86,7 +79,7 @@ static bool choose_counterpart(struct group *group, const json_t *job, size_t jo
         const bool are_single = jobs_of_a == 1 && json_array_size(jobs) == 1;
         group->chosen[i] = are_single ? json_array_get(jobs, 0) : NULL;
         for (size_t k = 0; k < json_array_size(jobs) && !group->chosen[i]; k++)
-            if (strcmp(label_of(json_array_get(jobs, k)), label_of(job)) == 0)
+            if (strcmp(load_word(json_array_get(jobs, k), "label"), load_word(job, "label")) == 0)
                 group->chosen[i] = json_array_get(jobs, k);
         if (!group->chosen[i])
             return false;
@@ -264,7 +257,7 @@ static int compare_jobs_of_file(struct report *report, const json_t *document)
         chosen[i] = json_array_get(jobs, i);
         groups[i] = (struct group){.chosen = &chosen[i], .count = 1};
         rivals[i] = &groups[i];
-        names[i] = label_of(chosen[i]);
+        names[i] = load_word(chosen[i], "label");
     }
     return compare_rivals(report, &groups[0], rivals + 1, names + 1, count - 1);
 }
@@ -332,14 +325,15 @@ static int compare_run(const struct invocation *invocation)
             for (size_t k = 1; k < groups.count && is_known; k++) {
                 if (!choose_counterpart(&groups.list[k], job, json_array_size(jobs)))
                     continue;
-                snprintf(texts[count], sizeof texts[count], "%s%s", label_of(job),
+                snprintf(texts[count], sizeof texts[count], "%s%s", load_word(job, "label"),
                          groups.count > 2 ? (char[]){' ', '(', (char)('A' + k), ')', 0} : "");
                 names[count] = texts[count];
                 rivals[count++] = &groups.list[k];
             }
             if (count < groups.count - 1) {
                 /* A job that a rival lacks cannot pass a gate. found: in that many of them. */
-                fprintf(stderr, "iobench compare: job '%s' is %s\n", escape_shown(label_of(job)),
+                fprintf(stderr, "iobench compare: job '%s' is %s\n",
+                        escape_shown(load_word(job, "label")),
                         count ? "not in all of the files" : "only in the first file");
                 if (report.settings->fail_if_slower >= 0)
                     report.status = COMMAND_FAILED;

@@ -175,13 +175,6 @@ static int html_write(FILE *page, const char *title, const char *words,
 
 enum { LATENCIES_MOST = 16 };
 
-static const char *text_in(const json_t *object, const char *path)
-{
-    const char *text = load_text(object, path);
-
-    return text ? text : "";
-}
-
 /* ---- scaling ---- */
 
 /* 0: the samples of the job are the same on any number of ranks (strong scaling); else of a rank.
@@ -193,7 +186,7 @@ static const char *shuffle_of(const json_t *job)
 {
     const char *used = load_text(job, "engine.shuffle");
 
-    return used ? used : text_in(job, "settings.shuffle");
+    return used ? used : load_word(job, "settings.shuffle");
 }
 
 static bool same_group(const json_t *a, const json_t *b)
@@ -205,7 +198,7 @@ static bool same_group(const json_t *a, const json_t *b)
         return false;
 
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        if (strcmp(text_in(a, paths[i]), text_in(b, paths[i])) != 0)
+        if (strcmp(load_word(a, paths[i]), load_word(b, paths[i])) != 0)
             return false;
     return strcmp(shuffle_of(a), shuffle_of(b)) == 0;
 }
@@ -254,8 +247,8 @@ static json_t *scaling_row(const struct picture_result *result, double base_rank
     json_t *row = json_object();
 
     snprintf(group, sizeof group, "%s: %s, shuffle %s, trainer %s", is_weak ? "weak" : "strong",
-             text_in(result->job, "dataset.format"), shuffle_of(result->job),
-             text_in(result->job, "settings.trainer"));
+             load_word(result->job, "dataset.format"), shuffle_of(result->job),
+             load_word(result->job, "settings.trainer"));
     json_put_text(row, "name", result->name);
     json_put_text(row, "group", group);
     json_put_text(row, "kind", is_weak ? "weak" : "strong");
@@ -264,7 +257,7 @@ static json_t *scaling_row(const struct picture_result *result, double base_rank
     json_put_number(row, "samples_per_s", samples);
     json_put_number(row, "speed_up", samples / base);
     json_put_number(row, "efficiency_percent", 100 * (samples / base / (ranks / base_ranks)));
-    json_put_text(row, "limit", text_in(result->job, "summary.limit"));
+    json_put_text(row, "limit", load_word(result->job, "summary.limit"));
     return row;
 }
 
@@ -272,7 +265,7 @@ static int compare_rows(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
     const double one = load_number(x, "ranks"), other = load_number(y, "ranks");
-    const int group = strcmp(text_in(x, "group"), text_in(y, "group"));
+    const int group = strcmp(load_word(x, "group"), load_word(y, "group"));
 
     return group ? group : (one > other) - (one < other);
 }
@@ -325,8 +318,8 @@ static void pictures_scaling(struct svg *svg, const json_t *rows)
         svg_y(panel, panels[i].unit, panels[i].scale, panels[i].from, NAN);
         json_array_foreach(rows, index, row)
         {
-            if (!group || strcmp(group, text_in(row, "group")) != 0) {
-                group = text_in(row, "group");
+            if (!group || strcmp(group, load_word(row, "group")) != 0) {
+                group = load_word(row, "group");
                 curve = svg_curve(panel, group, svg_color(number++), 1.5, SVG_POINTS);
             }
             svg_point(curve, load_number(row, "ranks"), load_number(row, panels[i].key));
@@ -351,17 +344,6 @@ static const struct {
                                   {"summary.read_latency.later_epochs", ", later epochs"},
                                   {"summary.read_latency.evaluation", ", evaluation"}};
 
-/* Return the latencies of this kind; NULL: no curve. */
-static const json_t *latency_of(const struct picture_result *result, int kind)
-{
-    const json_t *latency = load_member(result->job, latency_kinds[kind].path),
-                 *later = load_member(result->job, latency_kinds[LATENCY_LATER].path),
-                 *evaluation = load_member(result->job, latency_kinds[LATENCY_EVALUATION].path);
-    const bool by_epoch = load_number(later, "p50_s") > 0 || load_number(evaluation, "p50_s") > 0;
-
-    return by_epoch == (kind > 0) && load_number(latency, "p50_s") > 0 ? latency : NULL;
-}
-
 /* Begin a picture. Returns false, having begun nothing, if no result has latencies. */
 static bool pictures_latency(struct svg *svg, const struct picture_result *results, size_t count)
 {
@@ -372,9 +354,14 @@ static bool pictures_latency(struct svg *svg, const struct picture_result *resul
     for (size_t i = 0; i < count && used < LATENCIES_MOST; i++) {
         bool is_drawn = false;
         for (int kind = 0; kind < LATENCY_KINDS; kind++) {
-            const json_t *latency = latency_of(&results[i], kind);
+            const json_t *job = results[i].job,
+                         *latency = load_member(job, latency_kinds[kind].path),
+                         *later = load_member(job, latency_kinds[LATENCY_LATER].path),
+                         *evaluation = load_member(job, latency_kinds[LATENCY_EVALUATION].path);
+            const bool by_epoch =
+                load_number(later, "p50_s") > 0 || load_number(evaluation, "p50_s") > 0;
             char name[512];
-            if (!latency)
+            if (by_epoch != (kind > 0) || !(load_number(latency, "p50_s") > 0))
                 continue;
             if (!panel) {
                 svg_begin(svg, "", PICTURES_WIDTH, PICTURES_HEIGHT, 1);
@@ -418,9 +405,8 @@ static bool pictures_latency(struct svg *svg, const struct picture_result *resul
     return used > 0;
 }
 
-/* ---- documents that are no runs, known by their "schema" (docs/json.md) ---- */
-
-/* ---- an inference: throughput and latency over batch size, for each precision ---- */
+/* ---- documents that are no runs, known by their "schema" (docs/json.md): an inference, throughput
+ * and latency over batch size, for each precision ---- */
 
 enum { PRECISIONS_DRAWN = 6 };
 
@@ -617,8 +603,6 @@ static bool draw_fabric(struct svg *svg, const json_t *document)
     svg_release(svg);
     return false;
 }
-
-/* ---- */
 
 /* Return the kind of a document, or NULL. */
 static const struct document_kind *documents_kind(const json_t *document)
@@ -1092,19 +1076,17 @@ static int fill_page(struct report_page *page)
     const struct report_data *data = &page->data;
     for (size_t i = 0; i < data->count; i++) {
         const json_t *entries = json_object_get(data->results[i].job, "entries");
-        const char *headline = load_text(data->results[i].job, "headline");
         fputs("<h3>", stream);
         html_text(stream, data->results[i].name);
         fputs("</h3><p>", stream);
-        html_text(stream, headline ? headline : "");
+        html_text(stream, load_word(data->results[i].job, "headline"));
         fputs("</p><dl>", stream);
         for (size_t k = 0; i < WORDED && k < json_array_size(entries); k++) {
-            const char *name = load_text(json_array_get(entries, k), "name");
-            const char *text = load_text(json_array_get(entries, k), "text");
+            const json_t *entry = json_array_get(entries, k);
             fputs("<dt>", stream);
-            html_text(stream, name ? name : "");
+            html_text(stream, load_word(entry, "name"));
             fputs("</dt><dd>", stream);
-            html_text(stream, text ? text : "");
+            html_text(stream, load_word(entry, "text"));
             fputs("</dd>", stream);
         }
         fputs("</dl>\n", stream);

@@ -473,22 +473,6 @@ static int add_set(struct making *making, const struct ini_section *section, con
     return code;
 }
 
-/* Add a launcher to a run. With nodes it also starts a single rank, so that all are started alike.
- */
-static int add_launcher(struct making *making, struct study_run *run, const char *ranks)
-{
-    const struct study_options *options = making->plan->options;
-    const struct variable variables[] = {{"ranks", ranks ? ranks : "1", NULL}, {0}};
-    const char *launch = options->launch ? options->launch : "mpirun -n {ranks}";
-
-    run->ranks = ranks ? (unsigned)strtoul(ranks, NULL, 10) : 1;
-    if (!ranks || (run->ranks == 1 && !study_has_nodes(options)))
-        return 0;
-    run->launch = expand(launch, variables, true);
-    run->launcher = run->launch ? words_of(launch, variables) : NULL;
-    return run->launcher ? 0 : -EINVAL;
-}
-
 static int add_run(struct making *making, const struct ini_section *section, const char *name,
                    const char *each, const char *also)
 {
@@ -519,8 +503,15 @@ static int add_run(struct making *making, const struct ini_section *section, con
     if (code == 0)
         code = command ? expand_command(making, command, &run->command)
                        : fail(EINVAL, "expected command=...");
-    if (code == 0)
-        code = add_launcher(making, run, ranks);
+    /* With nodes a launcher also starts a single rank, so that all are started alike. */
+    run->ranks = ranks ? (unsigned)strtoul(ranks, NULL, 10) : 1;
+    if (code == 0 && ranks && (run->ranks != 1 || study_has_nodes(plan->options))) {
+        const struct variable variables[] = {{"ranks", ranks, NULL}, {0}};
+        const char *launch = plan->options->launch ? plan->options->launch : "mpirun -n {ranks}";
+        run->launch = expand(launch, variables, true);
+        run->launcher = run->launch ? words_of(launch, variables) : NULL;
+        code = run->launcher ? 0 : -EINVAL;
+    }
     if (code == 0)
         code = join_words(&run->command, run->launcher, plan->program, run->json);
     for (size_t i = 0; i < plan->set_count && code == 0; i++) { /* VARIABLES bounds their number */
@@ -1316,13 +1307,6 @@ static json_t *study_figures(const struct study_plan *plan)
 
 enum { WIDTH = 860, HEIGHT = 300 };
 
-static const char *text_in(const json_t *object, const char *key)
-{
-    const char *text = load_text(object, key);
-
-    return text ? text : "";
-}
-
 /* Draw figures.picture into FOLDER/picture.svg. Returns 0, 1 if the study has none, or -errno. */
 static int study_picture(const struct study_plan *plan, const json_t *figures)
 {
@@ -1340,19 +1324,19 @@ static int study_picture(const struct study_plan *plan, const json_t *figures)
             load_true(doubt, "in_figures");
         snprintf(marked, sizeof marked, "%s%s", title ? title : "",
                  is_doubtful ? " (some runs are DEGRADED)" : "");
-        const char *kind = text_in(picture, "kind"), *log = text_in(picture, "log");
+        const char *kind = load_word(picture, "kind"), *log = load_word(picture, "log");
         const bool has_bars = strcmp(kind, "bars") == 0, is_over_time = strcmp(kind, "time") == 0;
         const json_t *line, *point;
         json_t *names = json_object(); /* of bars, to their places */
         size_t i, k;
         svg_begin(&svg, marked, WIDTH, HEIGHT, 1);
         struct svg_panel *panel = svg_panel(&svg, "");
-        svg_x(panel, text_in(picture, "x"), strchr(log, 'x') ? SVG_LOG2 : SVG_LINEAR,
+        svg_x(panel, load_word(picture, "x"), strchr(log, 'x') ? SVG_LOG2 : SVG_LINEAR,
               is_over_time ? 0 : NAN, NAN);
-        svg_y(panel, text_in(picture, "y"), strchr(log, 'y') ? SVG_LOG : SVG_LINEAR, NAN, NAN);
+        svg_y(panel, load_word(picture, "y"), strchr(log, 'y') ? SVG_LOG : SVG_LINEAR, NAN, NAN);
         json_array_foreach(json_object_get(picture, "lines"), i, line)
         {
-            struct svg_curve *curve = svg_curve(panel, text_in(line, "name"), svg_color(i), 1.5,
+            struct svg_curve *curve = svg_curve(panel, load_word(line, "name"), svg_color(i), 1.5,
                                                 has_bars       ? SVG_BARS
                                                 : is_over_time ? SVG_LINE
                                                                : SVG_POINTS);

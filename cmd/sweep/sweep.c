@@ -481,9 +481,7 @@ static int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round,
     return code;
 }
 
-/* ---- tables and files ---- */
-
-/* ---- cells ---- */
+/* ---- tables: cells ---- */
 
 struct sweep_columns {
     int axes[SWEEP_AXES_MAX]; /* 0: single value, not shown */
@@ -634,8 +632,6 @@ static void print_scaling(FILE *stream, const struct sweep *sweep)
         }
     }
 }
-
-/* ---- */
 
 void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out)
 {
@@ -873,11 +869,6 @@ static const struct option_spec sweep_options[] = {
 
 /* ---- figures from the results of the swept commands ---- */
 
-static void copy_text(char *to, size_t bytes, const char *text)
-{
-    snprintf(to, bytes, "%s", text ? text : "");
-}
-
 /* Return the sum of a figure over all epochs of all runs. */
 static double sum_of_epochs(const json_t *job, const char *key)
 {
@@ -926,11 +917,11 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
         return fail(EINVAL, "it has no jobs");
     const char *degraded = load_degraded(job);
     figures->is_valid = load_true(job, "valid") && !degraded;
-    copy_text(figures->reason, sizeof figures->reason,
-              degraded ? degraded : load_text(job, "invalid_reason"));
+    snprintf(figures->reason, sizeof figures->reason, "%s",
+             degraded ? degraded : load_word(job, "invalid_reason"));
     figures->samples_per_s = load_number(job, "summary.samples_per_s");
-    copy_text(figures->limit, sizeof figures->limit, load_text(job, "summary.limit"));
-    copy_text(figures->cache, sizeof figures->cache, load_text(job, "summary.cache_before"));
+    snprintf(figures->limit, sizeof figures->limit, "%s", load_word(job, "summary.limit"));
+    snprintf(figures->cache, sizeof figures->cache, "%s", load_word(job, "summary.cache_before"));
     figures->ranks = count_of(job, "engine.ranks");
     static const char *const keys[SWEEP_PARTS] = {"wait_s",     "upload_s", "compute_s",
                                                   "exchange_s", "update_s", "start_barrier_s"};
@@ -948,19 +939,20 @@ int sweep_read_inference(const json_t *document, struct sweep_figures *figures)
 
     if (!json_is_object(row))
         return fail(EINVAL, "it has no batch sizes");
-    figures->is_valid = !load_degraded(document);
-    copy_text(figures->reason, sizeof figures->reason, load_degraded(document));
+    const char *degraded = load_degraded(document);
+    figures->is_valid = !degraded;
+    snprintf(figures->reason, sizeof figures->reason, "%s", degraded ? degraded : "");
     figures->samples_per_s = load_number(row, "samples_per_s");
     figures->wall_s = load_number(row, "wall_s");
     figures->parts_s[SWEEP_WAIT] = load_number(row, "wait_s");
     figures->parts_s[SWEEP_COMPUTE] = load_number(row, "compute_s");
     /* An inference uses caches as it finds them: where its bytes came from. "": unknown. */
     const double percent = load_number(row, "storage_percent");
-    copy_text(figures->cache, sizeof figures->cache,
-              !isfinite(percent) ? ""
-              : percent >= 98    ? "all from storage"
-              : percent <= 2     ? "all in memory"
-                                 : "partly in memory");
+    snprintf(figures->cache, sizeof figures->cache, "%s",
+             !isfinite(percent) ? ""
+             : percent >= 98    ? "all from storage"
+             : percent <= 2     ? "all in memory"
+                                : "partly in memory");
     read_set(document, figures);
     figures->ranks = 1;
     return 0;
@@ -978,7 +970,7 @@ int sweep_read_survey(const json_t *document, struct sweep_figures *figures)
     refused = refused ? refused : load_text(row, "not_read_reason");
     refused = refused ? refused : load_text(row, "unverified_reason");
     figures->is_valid = !refused;
-    copy_text(figures->reason, sizeof figures->reason, refused);
+    snprintf(figures->reason, sizeof figures->reason, "%s", refused ? refused : "");
     figures->samples_per_s = load_number(row, "samples_per_s");
     figures->randomness = fmin(1, load_number(row, "labels_per_batch") /
                                       load_number(row, "labels_per_batch_at_random"));
