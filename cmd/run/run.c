@@ -112,28 +112,6 @@ static int start_at_check(const struct job *job)
                       job->start_at, left_s(unix_s) / 86400);
 }
 
-static int wait_until(const struct start_at *start, double unix_s)
-{
-    double left = left_s(unix_s);
-
-    if (left < 0)
-        return fail(ETIME, "--start-at %s: the run was ready %.3f s too late: choose a later time",
-                    start->text, -left);
-    for (; left > 0; left = left_s(unix_s)) {
-        if (flag_get(&stop_asked))
-            return stop_check();
-        if (ranks_called_off(start->ranks)) /* it is also the heartbeat */
-            return fail(ECANCELED, "another rank failed");
-        clock_sleep_ns((uint64_t)((left < nap_s ? left : nap_s) * 1e9));
-    }
-    return left >= -late_most_s
-               ? 0
-               : fail(ETIME,
-                      "--start-at %s: the wait ended %.3f s too late: choose a later time (the "
-                      "process was stopped, or the time of day was set)",
-                      start->text, -left);
-}
-
 /* gate of struct run_observer: wait once the caches are dropped. Too late is a failure. */
 static int start_at_wait(void *context, enum run_gate gate)
 {
@@ -142,8 +120,24 @@ static int start_at_wait(void *context, enum run_gate gate)
 
     if (gate != RUN_GATE_START)
         return 0;
-    const int code = parse(start->text, &unix_s);
-    return ranks_meet(start->ranks, code ? code : wait_until(start, unix_s), NULL);
+    int code = parse(start->text, &unix_s);
+    double left = code ? 0 : left_s(unix_s);
+    if (left < 0)
+        code = fail(ETIME, "--start-at %s: the run was ready %.3f s too late: choose a later time",
+                    start->text, -left);
+    for (; left > 0 && code == 0; left = left_s(unix_s)) {
+        code = stop_check();
+        if (code == 0 && ranks_called_off(start->ranks)) /* it is also the heartbeat */
+            code = fail(ECANCELED, "another rank failed");
+        if (code == 0)
+            clock_sleep_ns((uint64_t)((left < nap_s ? left : nap_s) * 1e9));
+    }
+    if (code == 0 && left < -late_most_s)
+        code = fail(ETIME,
+                    "--start-at %s: the wait ended %.3f s too late: choose a later time (the "
+                    "process was stopped, or the time of day was set)",
+                    start->text, -left);
+    return ranks_meet(start->ranks, code, NULL);
 }
 
 /* ---- progress ---- */
@@ -200,59 +194,12 @@ static void progress_show(void *context, const struct run_progress *now)
 
 static const char command_key[] = "command";
 
-static const struct ini_entry *command_of(const struct jobfile *jobfile, size_t section)
-{
-    return ini_find(&jobfile->ini, &jobfile->ini.sections[section], command_key);
-}
-
-/* Return whether a section names a command. */
-static bool section_is_foreign(const struct jobfile *jobfile, size_t section)
-{
-    return command_of(jobfile, section) != NULL;
-}
-
-/* Return whether a key is the name of the command's only operand: "folder" of FOLDER. */
-static bool is_operand(const struct command *command, const char *key)
-{
-    return command->operands && strcasecmp(command->operands, key) == 0;
-}
-
-/* The command line that is the same job, for command_text(). */
-static int add_argument(struct invocation *job, const struct ini_entry *entry)
-{
-    char *text = NULL;
-    const int bytes = is_operand(job->command, entry->key) ? asprintf(&text, "%s", entry->value)
-                      : entry->value ? asprintf(&text, "--%s=%s", entry->key, entry->value)
-                                     : asprintf(&text, "--%s", entry->key);
-    if (bytes < 0)
-        return fail(ENOMEM, "out of memory");
-    job->argv[job->argc++] = text;
-    if (is_operand(job->command, entry->key))
-        job->operands[job->count++] = text;
-    return 0;
-}
-
-static int apply_entry(const struct jobfile *jobfile, struct invocation *job,
-                       const struct ini_entry *entry, struct jobfile_lines *lines)
-{
-    if (strcmp(entry->key, command_key) == 0)
-        return 0;
-    if (!is_operand(job->command, entry->key)) {
-        int code = jobfile_apply_entry(jobfile, entry, job->command->options, job->settings, lines);
-        return code ? code : add_argument(job, entry);
-    }
-    if (job->count)
-        return fail(EINVAL, "%s:%u: a second %s", jobfile->ini.path, entry->line, entry->key);
-    if (!entry->value)
-        return fail(EINVAL, "%s:%u: %s needs a value", jobfile->ini.path, entry->line, entry->key);
-    return add_argument(job, entry);
-}
-
 /* Append one. Returns 0, or a negative errno with a reason "FILE:LINE: ...". */
 static int sections_add(struct sections *sections, const struct jobfile *jobfile, size_t section,
                         const struct invocation *invocation)
 {
-    const struct ini_entry *entry = command_of(jobfile, section);
+    const struct ini_section *part = &jobfile->ini.sections[section];
+    const struct ini_entry *entry = ini_find(&jobfile->ini, part, command_key);
     const struct command *command = entry->value ? command_find(entry->value) : NULL;
 
     if (!command || !command->check)
@@ -267,23 +214,45 @@ static int sections_add(struct sections *sections, const struct jobfile *jobfile
         .command = command,
         .settings = memory_zeroed(command->settings_size + 1),
         .sandbox = invocation->sandbox,
-        .argv = memory_array(jobfile->ini.sections[section].count + 1, sizeof *job->argv),
+        .argv = memory_array(part->count + 1, sizeof *job->argv),
         .operands = memory_array(2, sizeof *job->operands),
     };
-    const struct ini_section *part = &jobfile->ini.sections[section];
     struct jobfile_lines lines = {0};
     int code = job->settings && job->argv && job->operands
-                   ? option_defaults(job->command->options, job->settings)
+                   ? option_defaults(command->options, job->settings)
                    : fail(ENOMEM, "out of memory");
-    for (size_t i = 0; i < part->count && code == 0; i++)
-        code = apply_entry(jobfile, job, &jobfile->ini.entries[part->first + i], &lines);
-    if (code == 0 && job->count < job->command->operands_minimum)
-        return fail(EINVAL, "%s:%u: [%s] names no %s", jobfile->ini.path,
-                    command_of(jobfile, section)->line, part->name, job->command->operands);
+    for (size_t i = 0; i < part->count && code == 0; i++) {
+        const struct ini_entry *given = &jobfile->ini.entries[part->first + i];
+        /* "folder" of FOLDER, the only operand */
+        const bool is_operand = command->operands && strcasecmp(command->operands, given->key) == 0;
+        char *text = NULL;
+        if (strcmp(given->key, command_key) == 0)
+            continue;
+        if (!is_operand)
+            code = jobfile_apply_entry(jobfile, given, command->options, job->settings, &lines);
+        else if (job->count)
+            code = fail(EINVAL, "%s:%u: a second %s", jobfile->ini.path, given->line, given->key);
+        else if (!given->value)
+            code =
+                fail(EINVAL, "%s:%u: %s needs a value", jobfile->ini.path, given->line, given->key);
+        if (code)
+            return code;
+        /* The command line that is the same job, for command_text(). */
+        if ((is_operand     ? asprintf(&text, "%s", given->value)
+             : given->value ? asprintf(&text, "--%s=%s", given->key, given->value)
+                            : asprintf(&text, "--%s", given->key)) < 0)
+            return fail(ENOMEM, "out of memory");
+        job->argv[job->argc++] = text;
+        if (is_operand)
+            job->operands[job->count++] = text;
+    }
+    if (code == 0 && job->count < command->operands_minimum)
+        return fail(EINVAL, "%s:%u: [%s] names no %s", jobfile->ini.path, entry->line, part->name,
+                    command->operands);
     job->behind = job->count;
-    if (code == 0 && job->command->check(job))
-        code = fail(EINVAL, "%s:%u: [%s]: %s", jobfile->ini.path,
-                    command_of(jobfile, section)->line, part->name, fail_reason());
+    if (code == 0 && command->check(job))
+        code = fail(EINVAL, "%s:%u: [%s]: %s", jobfile->ini.path, entry->line, part->name,
+                    fail_reason());
     return code;
 }
 
@@ -319,20 +288,7 @@ static int sections_run(const struct sections *sections)
     return status;
 }
 
-/* Print their command lines instead. */
-static void sections_print(const struct sections *sections)
-{
-    char text[4096];
-
-    for (size_t i = 0; i < sections->count; i++) {
-        command_text(&sections->list[i], text, sizeof text);
-        printf("%s\n", escape_shown(text));
-    }
-}
-
-/* ---- --beside ---- */
-
-/* ---- what two jobs at once did to each other, round by round ---- */
+/* ---- --beside: what two jobs at once did to each other, round by round ---- */
 
 struct rounds {
     size_t count;
@@ -509,34 +465,6 @@ void beside_text(FILE *stream, const json_t *beside)
 
 /* ---- carrying them out ---- */
 
-struct beside {
-    struct members members;
-    uint64_t order_seed;
-};
-
-static int carry_out_rounds(struct beside *beside, uint64_t rounds)
-{
-    static const unsigned stages[] = {1 << 0, 1 << 1, 1 << 2 | 1 << 3};
-    enum { STAGES = sizeof stages / sizeof *stages };
-    uint32_t order[STAGES];
-    int code = members_prepare(&beside->members, 0, 0);
-
-    for (uint64_t round = 0; round < rounds && code == 0; round++) {
-        random_order(beside->order_seed, round, order, STAGES);
-        for (uint32_t i = 0; i < STAGES && code == 0; i++) {
-            const unsigned stage = stages[order[i]];
-            code = members_ready(&beside->members, stage);
-            if (code == 0)
-                code = members_go(&beside->members, stage);
-            if (code == 0)
-                code = members_await(&beside->members, stage, round + 1 == rounds);
-        }
-    }
-    return code;
-}
-
-/* ---- results ---- */
-
 /* Two paths may lead to one set; a set that is not local is known by its path alone, a synthetic
  * one by its format. */
 static bool reads_same(const struct job *jobs)
@@ -551,7 +479,7 @@ static bool reads_same(const struct job *jobs)
     return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-static int show_beside(const struct beside *beside, const struct job *jobs)
+static int show_beside(const struct members *members, const struct job *jobs)
 {
     const char *path = jobs[0].output.json;
     const bool has_text = !path || strcmp(path, "-") != 0;
@@ -559,9 +487,9 @@ static int show_beside(const struct beside *beside, const struct job *jobs)
     int code = 0;
 
     for (uint32_t i = 0; i < BESIDE_MEMBERS && has_text; i++)
-        members_print(&beside->members.list[i]);
+        members_print(&members->list[i]);
     for (uint32_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
-        code = members_collect(&beside->members.list[i], documents);
+        code = members_collect(&members->list[i], documents);
         list[i] = json_array_get(documents, i);
     }
     if (code == 0 && !(figures = beside_json(list, reads_same(jobs))))
@@ -569,10 +497,10 @@ static int show_beside(const struct beside *beside, const struct job *jobs)
     if (code == 0 && has_text)
         beside_text(stdout, figures);
     if (code == 0 && path) {
-        json_t *members = json_pack("{s:O}", "beside", figures);
-        json_t *document = members ? report_json_document(documents, members) : NULL;
+        json_t *beside = json_pack("{s:O}", "beside", figures);
+        json_t *document = beside ? report_json_document(documents, beside) : NULL;
         code = json_file_write(path, document);
-        json_decref(members);
+        json_decref(beside);
     }
     json_decref(figures);
     json_decref(documents);
@@ -612,47 +540,49 @@ static int check(const struct job *jobs)
     return outputs_check(&jobs[0], "{\"schema\"", "label,valid");
 }
 
-static int begin(struct beside *beside, struct job *jobs, member_work *work)
-{
-    uint32_t seed = (uint32_t)jobs[0].order_seed;
-    int code = 0;
-
-    if (!seed && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
-        return fail(EIO, "no random numbers: %s", fail_errno_text(errno));
-    beside->order_seed = seed;
-    for (int i = 0; i < BESIDE_MEMBERS && code == 0; i++)
-        code = members_start(&beside->members, &jobs[i % BESIDE_JOBS],
-                             i < BESIDE_JOBS ? "alone" : "beside the other", work);
-    if (code == 0)
-        code = sandbox_enter(beside->members.invocation, jobs, BESIDE_JOBS);
-    command_on_interrupt();
-    return code;
-}
-
 /* Run jobs[0] (with --beside) and jobs[1] (its options applied). Returns enum command_exit. */
-static int beside_carry_out(const struct invocation *invocation, struct job *jobs,
-                            member_work *work)
+static int beside_carry_out(const struct invocation *invocation, struct job *jobs)
 {
-    struct beside beside = {.members.invocation = invocation};
-    int status = COMMAND_OK;
+    static const unsigned stages[] = {1 << 0, 1 << 1, 1 << 2 | 1 << 3};
+    enum { STAGES = sizeof stages / sizeof *stages };
+    struct members members = {.invocation = invocation};
+    const uint64_t rounds = jobs[0].dry_run ? 0 : jobs[0].runs;
+    uint32_t seed = (uint32_t)jobs[0].order_seed, order[STAGES];
+    int status = COMMAND_OK, code = 0;
 
     if (check(jobs))
         return command_misused(invocation);
-    int code = begin(&beside, jobs, work);
+    if (!seed && getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        code = fail(EIO, "no random numbers: %s", fail_errno_text(errno));
+    for (int i = 0; i < BESIDE_MEMBERS && code == 0; i++)
+        code = members_start(&members, &jobs[i % BESIDE_JOBS],
+                             i < BESIDE_JOBS ? "alone" : "beside the other", run_as_member);
     if (code == 0)
-        code = carry_out_rounds(&beside, jobs[0].dry_run ? 0 : jobs[0].runs);
+        code = sandbox_enter(invocation, jobs, BESIDE_JOBS);
+    command_on_interrupt();
+    if (code == 0)
+        code = members_prepare(&members, 0, 0);
+    for (uint64_t round = 0; round < rounds && code == 0; round++) {
+        random_order(seed, round, order, STAGES);
+        for (uint32_t i = 0; i < STAGES && code == 0; i++) {
+            const unsigned stage = stages[order[i]];
+            code = members_ready(&members, stage);
+            if (code == 0)
+                code = members_go(&members, stage);
+            if (code == 0)
+                code = members_await(&members, stage, round + 1 == rounds);
+        }
+    }
     if (code)
         status = command_failed(invocation);
-    members_end(&beside.members, code);
-    for (uint32_t i = 0; i < beside.members.started; i++)
-        status = beside.members.list[i].status ? beside.members.list[i].status : status;
-    if (code == 0 && show_beside(&beside, jobs))
+    members_end(&members, code);
+    for (uint32_t i = 0; i < members.started; i++)
+        status = members.list[i].status ? members.list[i].status : status;
+    if (code == 0 && show_beside(&members, jobs))
         status = command_failed(invocation);
-    members_release(&beside.members);
+    members_release(&members);
     return status;
 }
-
-/* ---- rivals ---- */
 
 /* ---- rivals ---- */
 
@@ -852,24 +782,6 @@ static int add_command_line(const struct invocation *invocation, struct jobs *jo
     return code;
 }
 
-static int add_section(const struct invocation *invocation, const struct jobfile *jobfile,
-                       size_t section, struct jobs *jobs)
-{
-    struct job *job = add_job(jobs);
-    int code = job ? fill_with_preset(invocation, jobfile, section, job) : -ENOMEM;
-
-    if (code == 0 && job->against)
-        return fail(EINVAL, "--against works on a command line; use --paired to compare the "
-                            "sections of a job file");
-    if (code == 0 && job->beside)
-        return fail(EINVAL, "--beside works on a command line only");
-    if (code == 0)
-        jobs->take_turns |= job->paired;
-    if (code == 0 && !job->output.label)
-        code = option_set(job_options, job, "label", jobfile->ini.sections[section].name, "label");
-    return code;
-}
-
 /* Return whether the operand is a data set. A job file is text, or named so. */
 static bool is_data(const char *path)
 {
@@ -895,11 +807,26 @@ static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs,
         struct jobfile jobfile;
         code = jobfile_load(invocation->operands[i], &jobfile);
         jobfile.allow_commands = invocation->allow_commands;
-        for (size_t k = 0; code == 0 && k < jobfile.ini.section_count; k++)
-            if (!jobfile_is_global(&jobfile, k))
-                code = section_is_foreign(&jobfile, k)
-                           ? sections_add(others, &jobfile, k, invocation)
-                           : add_section(invocation, &jobfile, k, jobs);
+        for (size_t k = 0; code == 0 && k < jobfile.ini.section_count; k++) {
+            const struct ini_section *section = &jobfile.ini.sections[k];
+            if (jobfile_is_global(&jobfile, k))
+                continue;
+            if (ini_find(&jobfile.ini, section, command_key)) {
+                code = sections_add(others, &jobfile, k, invocation);
+                continue;
+            }
+            struct job *job = add_job(jobs);
+            code = job ? fill_with_preset(invocation, &jobfile, k, job) : -ENOMEM;
+            if (code == 0 && job->against)
+                code = fail(EINVAL, "--against works on a command line; use --paired to compare "
+                                    "the sections of a job file");
+            if (code == 0 && job->beside)
+                code = fail(EINVAL, "--beside works on a command line only");
+            if (code == 0)
+                jobs->take_turns |= job->paired;
+            if (code == 0 && !job->output.label)
+                code = option_set(job_options, job, "label", section->name, "label");
+        }
         jobfile_release(&jobfile);
     }
     return code;
@@ -1247,10 +1174,13 @@ static int run_run(const struct invocation *invocation)
     int status = code ? command_misused(invocation) : COMMAND_OK;
     const struct job *asked = invocation->settings;
 
-    if (code == 0 && others.count && asked->dry_run && ranks_speaks())
-        sections_print(&others);
+    for (size_t i = 0; code == 0 && i < others.count && asked->dry_run && ranks_speaks(); i++) {
+        char text[4096];
+        command_text(&others.list[i], text, sizeof text);
+        printf("%s\n", escape_shown(text));
+    }
     if (code == 0 && jobs.count && jobs.jobs[0].beside) {
-        status = beside_carry_out(invocation, jobs.jobs, run_as_member);
+        status = beside_carry_out(invocation, jobs.jobs);
     } else if (code == 0 && (others.count == 0 || asked->dry_run)) {
         status = carry_out_jobs(invocation, &jobs);
     } else if (code == 0) { /* the file's jobs of other commands come last */
