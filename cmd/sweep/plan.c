@@ -4,6 +4,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/text_stream.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -94,11 +95,6 @@ static void number_text(const struct option_spec *row, double number, char *text
     snprintf(text, bytes, "%.0f%s", number, suffix);
 }
 
-static bool can_range(const struct option_spec *row)
-{
-    return !row || (row->type != OPTION_FLAG && row->type != OPTION_CHOICE);
-}
-
 static int add_numbers(struct sweep_axis *axis, double from, double to, double step, bool multiply)
 {
     char text[48], last[48] = "";
@@ -122,7 +118,7 @@ static int add_range(struct sweep_axis *axis, const char *text)
     char kind, *end;
     int used = 0;
 
-    if (!can_range(axis->row) ||
+    if ((axis->row && (axis->row->type == OPTION_FLAG || axis->row->type == OPTION_CHOICE)) ||
         sscanf(text, "%47[^:]:%47[^:]:%c%47[^:]%n", parts[0], parts[1], &kind, parts[2], &used) !=
             4 ||
         text[used] || (kind != 'x' && kind != '+'))
@@ -146,11 +142,6 @@ static int add_range(struct sweep_axis *axis, const char *text)
 }
 
 /* ---- all ---- */
-
-static bool has_alternatives(const struct option_spec *row, const struct plugin *const *members)
-{
-    return members || (row && (row->type == OPTION_FLAG || row->type == OPTION_CHOICE));
-}
 
 /* Add every member that works here; for flags and choices, every value. */
 static int add_alternatives(struct sweep_axis *axis, const struct plugin *const *members)
@@ -198,7 +189,9 @@ static int add_values(struct sweep_axis *axis, const struct plugin *const *membe
             fail(ENOMEM, "out of memory");
         if (!value)
             return -ENOMEM;
-        if (strcmp(value, "all") == 0 && has_alternatives(axis->row, members))
+        if (strcmp(value, "all") == 0 &&
+            (members ||
+             (axis->row && (axis->row->type == OPTION_FLAG || axis->row->type == OPTION_CHOICE))))
             code = add_alternatives(axis, members);
         else if ((code = add_range(axis, value)) == 1)
             code = add_value(axis, value);
@@ -293,39 +286,27 @@ uint32_t sweep_neighbour(const struct sweep_plan *plan, uint32_t cell, size_t ax
     return cell - (uint32_t)sweep_digit(plan, cell, axis) * stride + (uint32_t)digit * stride;
 }
 
-/* Return the value of the "{NAME}" at the start of text; NULL: none there. */
-static const char *placeholder(const struct sweep_plan *plan, uint32_t cell, const char *text,
-                               size_t *bytes)
-{
-    const size_t length = strcspn(text + 1, "}");
-
-    for (size_t i = 0; text[length + 1] && i < plan->axis_count; i++)
-        if (strlen(plan->axes[i].name) == length &&
-            strncmp(plan->axes[i].name, text + 1, length) == 0) {
-            *bytes = length + 2;
-            return sweep_value(plan, cell, i);
-        }
-    return NULL;
-}
-
 char *sweep_fill(const struct sweep_plan *plan, uint32_t cell, const char *text)
 {
-    size_t used = 0, bytes = 0;
+    struct text_stream stream;
     char *filled = NULL;
+    size_t bytes;
 
-    for (int pass = 0; pass < 2; pass++) { /* first count, then copy */
-        used = 0;
-        for (const char *from = text; *from;) {
-            const char *value = *from == '{' ? placeholder(plan, cell, from, &bytes) : NULL;
-            const size_t length = value ? strlen(value) : 1;
-            if (filled)
-                memcpy(filled + used, value ? value : from, length);
-            used += length;
-            from += value ? bytes : 1;
-        }
-        if (!filled && !(filled = memory_zeroed(used + 1)))
-            return NULL;
+    if (text_stream_open(&stream))
+        return NULL;
+    while (*text) {
+        const size_t length = strcspn(text + 1, "}");
+        size_t i = *text == '{' && text[length + 1] ? 0 : plan->axis_count;
+        while (i < plan->axis_count && (strlen(plan->axes[i].name) != length ||
+                                        strncmp(plan->axes[i].name, text + 1, length) != 0))
+            i++;
+        if (i < plan->axis_count)
+            fputs(sweep_value(plan, cell, i), stream.stream);
+        else
+            fputc(*text, stream.stream);
+        text += i < plan->axis_count ? length + 2 : 1;
     }
+    text_stream_take(&stream, &filled, &bytes);
     return filled;
 }
 
