@@ -431,15 +431,6 @@ void chart_draw(struct svg *svg, const char *title, const struct chart *chart)
 
 /* ---- JSON ---- */
 
-/* More digits than a screen shows would only enlarge the page. */
-static json_t *rounded(double value)
-{
-    char text[32];
-
-    snprintf(text, sizeof text, "%.*g", ROW_DIGITS, value);
-    return json_number(isfinite(value) ? strtod(text, NULL) : value);
-}
-
 static json_t *panel_json(const struct chart *chart, const struct chart_panel *panel)
 {
     json_t *object = json_object(), *curves = json_array();
@@ -448,8 +439,12 @@ static json_t *panel_json(const struct chart *chart, const struct chart_panel *p
     for (uint32_t i = 0; i < panel->curve_count; i++) {
         const struct chart_curve *curve = &panel->curves[i];
         json_t *entry = json_object(), *values = json_array();
-        for (uint32_t bin = 0; bin < chart->bins; bin++)
-            json_array_append_new(values, rounded(curve->values[bin]));
+        for (uint32_t bin = 0; bin < chart->bins;
+             bin++) { /* more digits than a screen shows would only enlarge the page */
+            char text[32];
+            snprintf(text, sizeof text, "%.*g", ROW_DIGITS, curve->values[bin]);
+            json_array_append_new(values, json_number(strtod(text, NULL)));
+        }
         json_put_text(entry, "name", curve->name);
         json_put_text(entry, "color", curve->color);
         json_put_number(entry, "width", curve->width);

@@ -170,10 +170,6 @@ int size_recording_load(const char *path, struct size_recording *recording)
     return 0;
 }
 
-/* ---- page ---- */
-
-/* ---- words ---- */
-
 static const char *seconds(double value, char *text)
 {
     return words_duration((uint64_t)(fmin(value, 1e9) * 1e9), text);

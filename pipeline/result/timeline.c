@@ -215,9 +215,7 @@ double timeline_rebin(const struct timeline *timeline, uint32_t column, double f
     return is_level || !(to_s > from_s) ? mean : mean * there_s / (to_s - from_s);
 }
 
-/* ---- several nodes: serialised, aligned and summed ---- */
-
-/* ---- one piece of memory ---- */
+/* ---- several nodes: in one piece of memory ---- */
 
 static uint64_t keys_bytes(const struct timeline *timeline)
 {
