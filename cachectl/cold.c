@@ -36,7 +36,7 @@ static int drop(const struct cold_request *request, struct cold_result *result)
     result->system_wide = code == 0;
     if (drop_is_refused(code)) {
         how = "eviction file by file, dentries and inodes stay";
-        code = evict_files(request->paths, request->count, false, request->timeout_ns,
+        code = cache_files(CACHE_EVICT, request->paths, request->count, request->timeout_ns,
                            request->observer, &figures);
     }
     result->dropped = code == 0;
@@ -62,8 +62,8 @@ static int measure_cold(const struct cold_request *request, struct cold_result *
         if (turn && (!result->dropped || !total.resident_bytes || total.in_memory))
             break;
         if (turn)
-            code = evict_files(request->paths, request->count, true, request->timeout_ns,
-                               request->observer, &figures);
+            code = cache_files(CACHE_EVICT_MOUNT, request->paths, request->count,
+                               request->timeout_ns, request->observer, &figures);
         if (code == 0)
             code = residency_parts(probe, request->paths, request->count, request->ranges,
                                    request->timeout_ns, request->observer, &total);

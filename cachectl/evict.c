@@ -18,8 +18,8 @@
 enum { WARM_BYTES = 1 << 20, SYNCED_MOUNTS = 16 };
 
 struct file_work {
+    enum cache_change change;
     const char *const *paths;
-    bool warms, sync_mounts; /* reads the files; else evicts them */
     pthread_mutex_t lock;
     uint64_t synced[SYNCED_MOUNTS];
     unsigned synced_count;
@@ -36,7 +36,7 @@ static int each(void *context, unsigned worker, size_t file)
     int fd = residency_open(path, &bytes), code = fd < 0 ? fd : 0;
 
     assert(worker < EACH_FILE_THREADS);
-    if (code == 0 && work->warms) {
+    if (code == 0 && work->change == CACHE_WARM) {
         if (!work->buffers[worker])
             work->buffers[worker] = memory_array(WARM_BYTES, 1);
         char *buffer = work->buffers[worker];
@@ -51,7 +51,7 @@ static int each(void *context, unsigned worker, size_t file)
         struct stat status;
         unsigned i = 0;
         /* Pages that cannot be written back stay resident, and are measured as such. */
-        if (!work->sync_mounts) {
+        if (work->change == CACHE_EVICT) {
             sync_file_range(fd, 0, 0,
                             SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
                                 SYNC_FILE_RANGE_WAIT_AFTER);
@@ -82,44 +82,31 @@ static int each(void *context, unsigned worker, size_t file)
     return code == -ENOMEM ? code : 0;
 }
 
-static int handle_files(struct file_work *work, size_t count, uint64_t timeout_ns,
-                        const struct cache_observer *observer, struct evict_figures *figures)
+int cache_files(enum cache_change change, const char *const *paths, size_t count,
+                uint64_t timeout_ns, const struct cache_observer *observer,
+                struct evict_figures *figures)
 {
-    const struct each_file_task task = {.doing = work->warms ? "reading files" : "evicting files",
+    struct file_work work = {.change = change, .paths = paths};
+    const struct each_file_task task = {.doing = change == CACHE_WARM ? "reading files"
+                                                                      : "evicting files",
                                         .count = count,
                                         .each = each,
-                                        .context = work,
+                                        .context = &work,
                                         .timeout_ns = timeout_ns,
                                         .observer = observer};
 
     *figures = (struct evict_figures){0};
-    pthread_mutex_init(&work->lock, NULL);
+    pthread_mutex_init(&work.lock, NULL);
     int code = each_file_run(&task);
     for (unsigned i = 0; i < EACH_FILE_THREADS; i++) {
-        const struct evict_figures *part = &work->figures[i];
+        const struct evict_figures *part = &work.figures[i];
         figures->file_count += part->file_count;
         figures->failed_count += part->failed_count;
         figures->bytes += part->bytes;
         if (!figures->reason[0])
             memcpy(figures->reason, part->reason, sizeof figures->reason);
-        free(work->buffers[i]);
+        free(work.buffers[i]);
     }
-    pthread_mutex_destroy(&work->lock);
+    pthread_mutex_destroy(&work.lock);
     return code;
-}
-
-int evict_files(const char *const *paths, size_t count, bool sync_mounts, uint64_t timeout_ns,
-                const struct cache_observer *observer, struct evict_figures *figures)
-{
-    struct file_work work = {.paths = paths, .sync_mounts = sync_mounts};
-
-    return handle_files(&work, count, timeout_ns, observer, figures);
-}
-
-int warm_files(const char *const *paths, size_t count, uint64_t timeout_ns,
-               const struct cache_observer *observer, struct evict_figures *figures)
-{
-    struct file_work work = {.paths = paths, .warms = true};
-
-    return handle_files(&work, count, timeout_ns, observer, figures);
 }

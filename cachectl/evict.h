@@ -9,23 +9,22 @@
 
 #include "cachectl/each_file.h"
 
-#include <stdbool.h>
-
 struct evict_figures {
     uint64_t file_count, failed_count;
     uint64_t bytes;   /* total size of the files processed */
     char reason[256]; /* of the first failure */
 };
 
-/* Write back dirty pages and ask the kernel to drop the others. sync_mounts: first syncfs(2) each
- * mount, which also commits what an NFS server holds uncommitted; fsync(2) per file would flush the
- * device once per file. Counts files that cannot be opened. Returns 0, -ETIMEDOUT or another
- * negative errno. */
-int evict_files(const char *const *paths, size_t count, bool sync_mounts, uint64_t timeout_ns,
-                const struct cache_observer *observer, struct evict_figures *figures);
+enum cache_change {
+    CACHE_EVICT,       /* write back dirty pages and ask the kernel to drop the others */
+    CACHE_EVICT_MOUNT, /* first syncfs(2) each mount, which also commits what an NFS server holds
+                        * uncommitted; fsync(2) per file would flush the device once per file */
+    CACHE_WARM,        /* read the files, as far as memory allows */
+};
 
-/* Read files into the page cache, as far as memory allows. */
-int warm_files(const char *const *paths, size_t count, uint64_t timeout_ns,
-               const struct cache_observer *observer, struct evict_figures *figures);
+/* Counts files that cannot be opened. Returns 0, -ETIMEDOUT or another negative errno. */
+int cache_files(enum cache_change change, const char *const *paths, size_t count,
+                uint64_t timeout_ns, const struct cache_observer *observer,
+                struct evict_figures *figures);
 
 #endif

@@ -314,12 +314,10 @@ static int look_at(struct call *call, const char *operand, const struct listing 
 /* Evict or load. */
 static int do_to_files(struct call *call, const char *operand, const struct listing *listing)
 {
-    const char *const *paths = (const char *const *)listing->paths;
-    const uint64_t timeout_ns = call->timeout_ns;
     struct evict_figures figures;
-    int code = call->makes_cold
-                   ? evict_files(paths, listing->count, true, timeout_ns, &call->observer, &figures)
-                   : warm_files(paths, listing->count, timeout_ns, &call->observer, &figures);
+    int code = cache_files(call->makes_cold ? CACHE_EVICT_MOUNT : CACHE_WARM,
+                           (const char *const *)listing->paths, listing->count, call->timeout_ns,
+                           &call->observer, &figures);
 
     if (code == 0)
         code = look_at(call, operand, listing);

@@ -181,8 +181,8 @@ int witness_make_cold(struct witness *witness, const struct job_plugins *plugins
     if (settings->memory_limit_bytes && run->number == 0 && (leads || reach) &&
         store_is_local(catalog->root)) {
         struct evict_figures figures;
-        code = evict_files(leads ? witness->paths : reach->ranges.paths,
-                           leads ? catalog->shard_count : reach->ranges.count, true,
+        code = cache_files(CACHE_EVICT_MOUNT, leads ? witness->paths : reach->ranges.paths,
+                           leads ? catalog->shard_count : reach->ranges.count,
                            settings->drop_timeout_ns, NULL, &figures);
     }
     /* Dropping and inspecting caches also reaches the server, so all nodes finish before the

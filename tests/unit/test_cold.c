@@ -74,7 +74,7 @@ static void evict(const char *path)
 {
     struct evict_figures figures;
 
-    assert_int_equal(evict_files(&path, 1, false, 0, NULL, &figures), 0);
+    assert_int_equal(cache_files(CACHE_EVICT, &path, 1, 0, NULL, &figures), 0);
     assert_int_equal(figures.failed_count, 0);
 }
 
@@ -171,7 +171,7 @@ static void warm_partly_warm_and_cold(void **unused)
     assert_true(one.percent > 0.19 && one.percent < 25);
     attempt = attempt_first();
     do {
-        assert_int_equal(warm_files(&path, 1, 0, NULL, &figures), 0);
+        assert_int_equal(cache_files(CACHE_WARM, &path, 1, 0, NULL, &figures), 0);
         warmed = look(path);
     } while (attempt_again(&attempt, warmed.resident_bytes != FILE_PAGES * PAGE));
     assert_int_equal(warmed.resident_bytes, FILE_PAGES * PAGE);
@@ -223,13 +223,13 @@ static void what_cannot_be_warmed_is_named(void **unused)
 
     (void)unused;
     unreadable_at = 1 << 20;
-    assert_int_equal(warm_files(paths, 2, 0, NULL, &figures), 0);
+    assert_int_equal(cache_files(CACHE_WARM, paths, 2, 0, NULL, &figures), 0);
     unreadable_at = 0;
     assert_int_equal(figures.file_count, 2);
     assert_int_equal(figures.failed_count, 1);
     assert_int_equal(figures.bytes, PAGE);
     assert_non_null(strstr(figures.reason, "/damaged: offset 1048576: cannot read: "));
-    assert_int_equal(warm_files(paths, 3, 0, NULL, &figures), 0);
+    assert_int_equal(cache_files(CACHE_WARM, paths, 3, 0, NULL, &figures), 0);
     assert_int_equal(figures.failed_count, 1);
     assert_int_equal(figures.bytes, (FILE_PAGES + 1) * PAGE);
     assert_non_null(strstr(figures.reason, "/missing"));
@@ -397,7 +397,7 @@ static bool overlay_shows(const char *folder)
     do {
         residency_probe_destroy(probe);
         probe = residency_probe_create();
-        if (!probe || warm_files(&below, 1, 0, NULL, &figures))
+        if (!probe || cache_files(CACHE_WARM, &below, 1, 0, NULL, &figures))
             return false;
         residency_file(probe, path, &first);
         residency_file(probe, path, &residency);
@@ -405,7 +405,7 @@ static bool overlay_shows(const char *folder)
     if (first.state != RESIDENCY_WARM || first.percent != 100 ||
         residency.state != RESIDENCY_WARM || residency.percent != 100)
         return false;
-    if (evict_files(&file, 1, true, 0, NULL, &figures))
+    if (cache_files(CACHE_EVICT_MOUNT, &file, 1, 0, NULL, &figures))
         return false;
     residency_file(probe, path, &residency);
     return residency.state == RESIDENCY_COLD && residency.resident_bytes == 0;
@@ -456,7 +456,7 @@ static void many_files_are_added_up(void **unused)
     assert_int_equal(total.data_bytes, COUNT * 4 * PAGE);
     assert_int_equal(total.methods, look(paths[0]).method);
     assert_int_equal(total.warm_count, COUNT);
-    assert_int_equal(evict_files(paths, COUNT, true, 0, NULL, &figures), 0);
+    assert_int_equal(cache_files(CACHE_EVICT_MOUNT, paths, COUNT, 0, NULL, &figures), 0);
     assert_int_equal(figures.file_count, COUNT);
     assert_int_equal(unlink(paths[9]), 0);
     attempt = attempt_first();

@@ -60,7 +60,7 @@ static void cold_read_is_counted_and_warm_is_not(void **unused)
     struct storage *storage = storage_open(&telemetry_roots_usual, &path, 1);
     assert_non_null(storage);
     for (int i = 0; i < 20 && !(cold && warm); i++) {
-        assert_int_equal(evict_files(&path, 1, true, 0, NULL, &figures), 0);
+        assert_int_equal(cache_files(CACHE_EVICT_MOUNT, &path, 1, 0, NULL, &figures), 0);
         cold |= count_read(storage, path, FILE_BYTES, FILE_BYTES + FILE_BYTES / 100);
         warm |= count_read(storage, path, 0, FILE_BYTES / 100);
     }
