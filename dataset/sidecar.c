@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/text_stream.h"
 #include "base/workers.h"
 #include "dataset/names_below.h"
 #include "dataset/store.h"
@@ -113,72 +114,60 @@ static const char *remark_below(const struct catalog *catalog, int kind)
     return !text ? "" : strncmp(text, catalog->root, length) == 0 ? text + length : NULL;
 }
 
-static int make_table(const struct catalog *catalog, uint8_t **table, size_t *table_bytes)
+static int make_table(const struct catalog *catalog, struct text_stream *table)
 {
-    const size_t format_bytes = strlen(catalog->format);
-    *table_bytes = 4 + format_bytes;
+    uint8_t row[SHARD_BYTES];
+    int code = text_stream_open(table);
+
+    if (code)
+        return code;
+    bytes_put_le32(row, (uint32_t)strlen(catalog->format));
+    fwrite(row, 4, 1, table->stream);
+    fputs(catalog->format, table->stream);
     for (uint32_t i = 0; i < catalog->shard_count; i++) {
-        const char *below = names_below_path(catalog->root, catalog->shards[i].path);
+        const struct shard *shard = &catalog->shards[i];
+        const char *below = names_below_path(catalog->root, shard->path);
         if (!may_name(below))
-            return fail(EINVAL, "%s: not below %s: no index is saved", catalog->shards[i].path,
-                        catalog->root);
-        *table_bytes += SHARD_BYTES + strlen(below);
+            return fail(EINVAL, "%s: not below %s: no index is saved", shard->path, catalog->root);
+        bytes_put_le64(row, shard->bytes);
+        bytes_put_le64(row + 8, (uint64_t)shard->mtime_ns);
+        bytes_put_le64(row + 16, shard->stream_bytes);
+        bytes_put_le64(row + 24, shard->record_count);
+        bytes_put_le32(row + 32, shard->flags);
+        bytes_put_le32(row + 36, (uint32_t)shard->label);
+        bytes_put_le32(row + 40, (uint32_t)strlen(below));
+        bytes_put_le64(row + 44, shard->layout);
+        fwrite(row, SHARD_BYTES, 1, table->stream);
+        fputs(below, table->stream);
     }
     for (int i = 0; i < REMARK_KINDS; i++) {
         const char *text = remark_below(catalog, i);
         if (!text)
             return fail(EINVAL, "%s: not below %s: no index is saved", catalog->remarks[i].first,
                         catalog->root);
-        *table_bytes += REMARK_BYTES + strlen(text);
+        bytes_put_le64(row, catalog->remarks[i].count);
+        bytes_put_le32(row + 8, (uint32_t)strlen(text));
+        fwrite(row, REMARK_BYTES, 1, table->stream);
+        fputs(text, table->stream);
     }
-    uint8_t *to = *table = memory_zeroed(*table_bytes);
-    if (!to)
-        return -ENOMEM;
-    bytes_put_le32(to, (uint32_t)format_bytes);
-    memcpy(to + 4, catalog->format, format_bytes);
-    to += 4 + format_bytes;
-    for (uint32_t i = 0; i < catalog->shard_count; i++) {
-        const struct shard *shard = &catalog->shards[i];
-        const char *path = names_below_path(catalog->root, shard->path);
-        size_t path_bytes = strlen(path);
-        bytes_put_le64(to, shard->bytes);
-        bytes_put_le64(to + 8, (uint64_t)shard->mtime_ns);
-        bytes_put_le64(to + 16, shard->stream_bytes);
-        bytes_put_le64(to + 24, shard->record_count);
-        bytes_put_le32(to + 32, shard->flags);
-        bytes_put_le32(to + 36, (uint32_t)shard->label);
-        bytes_put_le32(to + 40, (uint32_t)path_bytes);
-        bytes_put_le64(to + 44, shard->layout);
-        memcpy(to + SHARD_BYTES, path, path_bytes);
-        to += SHARD_BYTES + path_bytes;
-    }
-    for (int i = 0; i < REMARK_KINDS; i++) {
-        const char *text = remark_below(catalog, i);
-        const size_t text_bytes = strlen(text);
-        bytes_put_le64(to, catalog->remarks[i].count);
-        bytes_put_le32(to + 8, (uint32_t)text_bytes);
-        memcpy(to + REMARK_BYTES, text, text_bytes);
-        to += REMARK_BYTES + text_bytes;
-    }
-    return 0;
+    return text_stream_flush(table);
 }
 
 int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
 {
     struct store_draft draft;
-    uint8_t *table = NULL;
-    size_t table_bytes = 0;
+    struct text_stream table = {0};
     const struct names_below names = names_below(catalog->root);
     int code = names.leave
                    ? fail(EXDEV, "%s: a link leads out of it: no index is saved", catalog->root)
-                   : make_table(catalog, &table, &table_bytes);
+                   : make_table(catalog, &table);
 
     if (code == 0)
         code = store_make_parent(path);
     if (code == 0)
         code = store_draft_open(&draft, path, NULL);
     if (code) {
-        free(table);
+        text_stream_close(&table);
         return code;
     }
     const size_t records_bytes = (size_t)catalog->record_count * sizeof(struct extent);
@@ -190,22 +179,22 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
     bytes_put_le64(raw + 16, catalog->record_count);
     bytes_put_le64(raw + 24, key);
     bytes_put_le64(raw + 32, names.hash);
-    bytes_put_le64(raw + 40, table_bytes);
-    bytes_put_le32(raw + 48, crc32c(0, table, table_bytes));
+    bytes_put_le64(raw + 40, table.bytes);
+    bytes_put_le32(raw + 48, crc32c(0, table.text, table.bytes));
     bytes_put_le32(raw + 52, crc32c(0, catalog->records, records_bytes));
     bytes_put_le32(raw + 56, catalog->left_out);
     bytes_put_le32(raw + 60, crc32c(0, raw, 60));
     code = store_write_at(file, raw, sizeof raw, 0);
     if (code == 0)
-        code = store_write_at(file, table, table_bytes, HEADER_BYTES);
+        code = store_write_at(file, table.text, table.bytes, HEADER_BYTES);
     if (code == 0)
         code = store_write_at(file, catalog->records, records_bytes,
-                              bytes_align_up(HEADER_BYTES + table_bytes, RECORDS_ALIGNMENT));
+                              bytes_align_up(HEADER_BYTES + table.bytes, RECORDS_ALIGNMENT));
     if (code == 0)
         code = store_draft_commit(&draft);
     else
         store_draft_abandon(&draft);
-    free(table);
+    text_stream_close(&table);
     return code;
 }
 
