@@ -375,14 +375,15 @@ static void all_of_a_poor_checkpoint(void **unused)
     /* Each alone: none stands for another. */
     page_begin();
     for (int i = 0; i < 5; i++) {
-        const struct checkpoint_job flags = {.is_single = i == 0,
+        const struct checkpoint_job flags = {.command = "",
+                                             .mtbf_ns = MS(1),
+                                             .is_single = i == 0,
                                              .direct = i == 1,
                                              .sync = i == 2,
                                              .verify = i == 3,
                                              .is_async = i == 4};
-        const struct checkpoint_asked flagged = {&flags, "", MS(1)};
-        checkpoint_report_text(&flagged, &result);
-        json_t *document = checkpoint_report_json(&flagged, &result);
+        checkpoint_report_text(&flags, &result);
+        json_t *document = checkpoint_report_json(&flags, &result);
         json_dumpf(json_object_get(document, "settings"), stdout, 0);
         json_decref(document);
     }
