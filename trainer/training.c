@@ -358,12 +358,9 @@ int training_average_statistics(struct training *training)
     if (!learns_together(&training->config) || floats == 0)
         return 0;
     float *mine = memory_array(floats, sizeof *mine);
-    float *all = memory_array(floats * count, sizeof *all);
-    int code = mine && all ? backend_save(&training->backend, NULL, NULL, mine, NULL) : -ENOMEM;
-    code = ranks_meet(ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, mine, floats * sizeof *mine, all);
-    if (code == 0) {
+    int code = mine ? backend_save(&training->backend, NULL, NULL, mine, NULL) : -ENOMEM;
+    float *all = ranks_collect(ranks, &code, mine, floats * sizeof *mine);
+    if (all) {
         for (uint64_t i = 0; i < floats; i++) {
             double sum = 0;
             for (uint32_t rank = 0; rank < count; rank++)

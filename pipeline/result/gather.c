@@ -284,13 +284,11 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
 
 int gather_guard(struct ranks *ranks, struct guard_counts *counts)
 {
-    struct guard_counts *all = memory_array(ranks->place.ranks, sizeof *all);
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
+    int code = 0;
+    struct guard_counts *all = ranks_collect(ranks, &code, counts, sizeof *counts);
 
-    if (code == 0)
-        code = ranks_gather(ranks, counts, sizeof *counts, all);
     *counts = (struct guard_counts){0};
-    for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
+    for (uint32_t i = 0; all && i < ranks->place.ranks; i++)
         guard_add(counts, &all[i]);
     free(all);
     return code;
@@ -299,12 +297,10 @@ int gather_guard(struct ranks *ranks, struct guard_counts *counts)
 struct result_rank *gather_epoch(struct ranks *ranks, const struct result_epoch *epoch)
 {
     struct result_rank mine = rank_here(ranks);
-    struct result_rank *all = memory_array(ranks->place.ranks, sizeof *all);
+    int code = 0;
 
     mine.total = *epoch;
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, &mine, sizeof mine, all);
+    struct result_rank *all = ranks_collect(ranks, &code, &mine, sizeof mine);
     for (uint32_t i = 0; code == 0 && i < ranks->place.ranks; i++)
         code = check_rank(ranks, &all[i], sound_epoch(&all[i].total));
     if (code == 0)
@@ -352,14 +348,13 @@ int gather_notices(struct ranks *ranks, struct result *result)
     if (count == 1)
         return 0;
     struct notices_report *mine = memory_zeroed(sizeof *mine);
-    struct notices_report *all = memory_array(count, sizeof *all);
-    int code = ranks_meet(ranks, mine && all ? 0 : -ENOMEM, NULL);
-    if (code == 0) {
+    int code = mine ? 0 : -ENOMEM;
+    if (mine) {
         mine->count = result->notice_count;
         memcpy(mine->texts, result->notices, sizeof mine->texts);
         memcpy(mine->degraded, result->degraded_reason, sizeof mine->degraded);
-        code = ranks_gather(ranks, mine, sizeof *mine, all);
     }
+    struct notices_report *all = ranks_collect(ranks, &code, mine, sizeof *mine);
     for (uint32_t i = 0; code == 0 && i < count; i++) {
         bool good = all[i].count <= RESULT_NOTICES &&
                     memchr(all[i].degraded, 0, sizeof all[i].degraded) != NULL;

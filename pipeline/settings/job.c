@@ -341,12 +341,10 @@ int options_check_alike(const struct option_spec *table, const void *settings, s
 
     if (ranks->place.ranks == 1)
         return 0;
-    uint32_t *all = memory_array(ranks->place.ranks, sizeof mine);
     for (const struct option_spec *row = table; row->name && count < OPTIONS_MAX; row++)
         mine[count++] = option_hash(row, settings);
-    int code = ranks_meet(ranks, all ? 0 : -ENOMEM, NULL);
-    if (code == 0)
-        code = ranks_gather(ranks, mine, sizeof mine, all);
+    int code = 0;
+    uint32_t *all = ranks_collect(ranks, &code, mine, sizeof mine);
     for (uint32_t i = 0; code == 0 && i < ranks->place.ranks * OPTIONS_MAX; i++)
         if (all[i] != all[i % OPTIONS_MAX])
             code = fail(EINVAL,

@@ -59,13 +59,12 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
     struct p2p_state *p2p = state;
     const uint32_t ranks = config->ranks->place.ranks;
     struct p2p_handle mine = {0};
-    struct p2p_handle *all = memory_array(ranks, sizeof *all);
+    int code = 0;
 
     p2p->config = *config;
     p2p->shape = (enum p2p_shape)wanted->shape;
     p2p->parts = buckets_of(config->buckets.floats, ranks);
-    int code = all ? 0 : -ENOMEM;
-    if (code == 0 && !config->on_device)
+    if (!config->on_device)
         code = fail(EINVAL, "exchange p2p copies between GPUs: use --backend cuda, or "
                             "--exchange mpi");
     if (code == 0 && config->ranks->place.nodes > 1)
@@ -81,9 +80,7 @@ static int p2p_open(void *state, const void *settings, const struct exchange_con
         p2p->theirs = memory_array(ranks, sizeof *p2p->theirs);
         code = p2p->copied && p2p->theirs ? 0 : -ENOMEM;
     }
-    code = ranks_meet(config->ranks, code, NULL);
-    if (code == 0)
-        code = ranks_gather(config->ranks, &mine, sizeof mine, all);
+    struct p2p_handle *all = ranks_collect(config->ranks, &code, &mine, sizeof mine);
     if (code == 0)
         code = ranks_share(config->ranks, sizeof(struct gate), &p2p->turns);
     if (code == 0) {
