@@ -26,7 +26,7 @@ EXTRA_DIST += decode/baseline/README.md
 
 if HAVE_CUDA
 libiobench_a_SOURCES += decode/nvjpeg.c decode/nvjpeg_settings.h
-NVJPEG_SOURCES = decode/cuda/nvjpeg.c
+NVJPEG_SOURCES = decode/cuda/nvjpeg.c base/module_version.c
 module_PROGRAMS += iobench-nvjpeg.so
 iobench_nvjpeg_so_SOURCES = $(NVJPEG_SOURCES) kernels/runtime.c kernels/runtime.h
 iobench_nvjpeg_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)

@@ -48,7 +48,7 @@ endif
 if HAVE_NCCL
 libiobench_a_SOURCES += trainer/exchange_nccl.c
 module_PROGRAMS += iobench-nccl.so
-iobench_nccl_so_SOURCES = trainer/cuda/nccl.c \
+iobench_nccl_so_SOURCES = trainer/cuda/nccl.c base/module_version.c \
 	kernels/runtime.c kernels/runtime.h
 iobench_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 iobench_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
@@ -59,7 +59,7 @@ endif
 
 if HAVE_CUDA
 libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda_settings.h
-CUDA_SOURCES = trainer/cuda/blocks.c trainer/cuda/blocks.h trainer/cuda/build.c trainer/cuda/cuda.c $(DNN_CHECKED) \
+CUDA_SOURCES = base/module_version.c trainer/cuda/blocks.c trainer/cuda/blocks.h trainer/cuda/build.c trainer/cuda/cuda.c $(DNN_CHECKED) \
 	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/model.c trainer/cuda/model.h \
 	trainer/cuda/p2p.c trainer/cuda/program.c trainer/cuda/program.h \
 	trainer/cuda/step.c trainer/cuda/step.h

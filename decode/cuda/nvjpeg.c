@@ -423,13 +423,7 @@ struct nvjpeg_state {
     struct view_shown shown;
 };
 
-const char *iobench_module_release(void);
 extern const struct decoder_ops iobench_decoder_nvjpeg;
-const char *iobench_module_release(void)
-{
-    return PACKAGE_VERSION;
-}
-
 static int decode_on_cpu(struct nvjpeg_state *state, const struct decode_source *source,
                          const struct view *view, void *row, struct decode_figures *figures)
 {

@@ -42,7 +42,7 @@ tests_cuda_libnvjpeg_so_13_LDADD = $(JPEG_LIBS)
 # Ranks in host memory, with our own library in place of NCCL.
 if HAVE_NCCL
 EMULATED_BINARIES += tests/cuda/emulated_nccl.so
-tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c tests/cuda/mock_nccl.c
+tests_cuda_emulated_nccl_so_SOURCES = trainer/cuda/nccl.c base/module_version.c tests/cuda/mock_nccl.c
 tests_cuda_emulated_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
 tests_cuda_emulated_nccl_so_CFLAGS = $(AM_CFLAGS) -fPIC
 # If the real NCCL is installed, it is loaded first.

@@ -310,9 +310,12 @@ static void lies_are_found(void **unused)
         size_t at;
         uint32_t value;
         const char *reason;
-    } sizes[] = {{12, 100, "wrong table size"},         {40, 3, "wrong table size"},
-                 {40, 1 << 30, "wrong table size"},         {44, 1, "wrong table size"},
-                 {16, 0, "does not match its header"},      {16, 1, "does not match its header"},
+    } sizes[] = {{12, 100, "wrong table size"},
+                 {40, 3, "wrong table size"},
+                 {40, 1 << 30, "wrong table size"},
+                 {44, 1, "wrong table size"},
+                 {16, 0, "does not match its header"},
+                 {16, 1, "does not match its header"},
                  {20, 1 << 28, "does not match its header"}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         assert_int_equal(file_load(folder_path("set/.iobench-index"), 1 << 20, &bytes, &count), 0);

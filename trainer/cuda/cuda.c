@@ -53,13 +53,7 @@ struct cuda_state {
 
 enum { LAYOUT = 0x4b525343 }; /* "KRSC" */
 
-const char *iobench_module_release(void);
 extern const struct backend_ops iobench_backend_cuda;
-const char *iobench_module_release(void)
-{
-    return PACKAGE_VERSION;
-}
-
 /* ---- memory ---- */
 
 static int grow_memory(void **memory, uint64_t *bytes, uint64_t wanted, void *stream, bool *moved)

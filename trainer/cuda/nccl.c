@@ -37,13 +37,7 @@ struct nccl_state {
     void *event;  /* orders both streams */
 };
 
-const char *iobench_module_release(void);
 extern const struct exchange_ops iobench_exchange_nccl;
-const char *iobench_module_release(void)
-{
-    return PACKAGE_VERSION;
-}
-
 static int check_nccl(const struct nccl_state *nccl, ncclResult_t status, const char *what)
 {
     if (status == ncclSuccess)
