@@ -2,7 +2,6 @@
 libiobench_a_SOURCES += \
 	cmd/net/matrix.c cmd/net/matrix.h \
 	cmd/net/measure.c cmd/net/measure.h \
-	cmd/net/pattern.c cmd/net/pattern.h \
 	cmd/net/registry.c \
 	cmd/net/rhythm.c cmd/net/rhythm.h \
 	cmd/net/survey.c cmd/net/survey.h \

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "cmd/net/pattern.h"
+#include "cmd/net/measure.h"
 
 #include <assert.h>
 #include <errno.h>
