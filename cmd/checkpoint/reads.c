@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "base/workers.h"
 #include "cmd/checkpoint/save.h"
 #include "cmd/checkpoint/shared.h"
 #include "dataset/catalog.h"
@@ -28,6 +27,7 @@ static const uint64_t LOOK_NS = 100000000;
 /* A thread for each of this process's ranks reads the files of one rank of the checkpoint, and
  * compares each chunk with its checksum. */
 struct read_phase {
+    struct rank_team team;
     struct checkpoint_shared *shared;
     struct job job; /* for the validity checks: reader, caches */
     struct job_plugins plugins;
@@ -37,9 +37,7 @@ struct read_phase {
     struct result_run *run;
     struct checkpoint_row *row;
     /* Of one read. */
-    struct rank_start start;
     char engine[192], notice[256];
-    struct flag stopped, held;
 };
 
 /* ---- a rank ---- */
@@ -107,7 +105,7 @@ static int read_files(struct rank_reader *rank)
 
     while (code == 0 && (find_next(rank) || rank->reader.in_flight)) {
         struct chunk_read *read = rank->idle;
-        if (flag_get(&reading->stopped) || flag_get(&stop_asked))
+        if (flag_get(&reading->team.stopped) || flag_get(&stop_asked))
             return fail(EINTR, "interrupted");
         if (find_next(rank) && read) {
             const struct snapshot_file *file = &snapshot->files[rank->file];
@@ -168,10 +166,10 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
     if (code == 0 && rank.reader.traits.alignment > MODEL_BLOCK_BYTES)
         code = fail(EINVAL, "--direct: this storage wants reads aligned to %u bytes",
                     rank.reader.traits.alignment);
-    rank_start_wait(&reading->start, &reading->stopped);
+    rank_team_wait(&reading->team);
     if (code == 0)
         code = read_files(&rank);
-    rank.figures->line.wall_ns = rank_start_elapsed_ns(&reading->start);
+    rank.figures->line.wall_ns = rank_team_elapsed_ns(&reading->team);
     rank.figures->latency_ns = rank.reader.figures.latency_ns;
     if (number == 0) {
         snprintf(reading->engine, sizeof reading->engine, "%s", rank.reader.traits.engine);
@@ -181,26 +179,17 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
         code = reader_settle(&rank.reader);
     reader_close(&rank.reader);
     if (rank.reader.held)
-        flag_set(&reading->held); /* buffers and their requests */
+        flag_set(&reading->team.held); /* buffers and their requests */
     else
         free(rank.reads);
     return code;
 }
 
-static void stop(void *context)
-{
-    flag_set(&((struct read_phase *)context)->stopped);
-}
-
 static int restore(void *context)
 {
     struct read_phase *reading = context;
-    struct rank_buffers *buffers = &reading->shared->buffers;
-    const struct workers_job job = {"restore", restore_rank, stop, NULL, reading};
-    int code = buffers->ranks ? workers_run(&job, buffers->ranks) : 0;
 
-    buffers->is_held |= flag_get(&reading->held);
-    return code;
+    return rank_team_run(&reading->team, &reading->shared->buffers, "restore", restore_rank);
 }
 
 /* ---- a read ---- */
@@ -295,10 +284,7 @@ static int measure_read(struct read_phase *reading)
         /* Read on the clock; fill the run and its only epoch. */
         struct result_epoch *epoch = &reading->run->epochs[0];
         struct guard_moment start;
-        flag_clear(&reading->stopped);
-        flag_clear(&reading->held);
         reading->engine[0] = reading->notice[0] = '\0';
-        rank_start_prepare(&reading->start, shared->buffers.ranks);
         /* The ranks of a node share its counters: no rank reads before all have taken the first
          * values, and all have finished before any takes the last. */
         witness_before(reading->witness);
@@ -306,7 +292,7 @@ static int measure_read(struct read_phase *reading)
         guard_begin(&start);
         if (code == 0)
             code = ranks_do(shared->ranks, "reading a checkpoint", restore, reading);
-        epoch->wall_ns = rank_start_elapsed_ns(&reading->start);
+        epoch->wall_ns = rank_team_elapsed_ns(&reading->team);
         guard_end(&start, &epoch->guard);
         code = ranks_meet(shared->ranks, code, NULL);
         witness_after(reading->witness, &epoch->device);

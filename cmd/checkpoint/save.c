@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/stop.h"
-#include "base/workers.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -100,25 +99,36 @@ struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t numbe
 
 /* ---- the start ---- */
 
-void rank_start_prepare(struct rank_start *start, uint32_t ranks)
+void rank_team_wait(struct rank_team *team)
 {
-    countdown_set(&start->missing, ranks);
-    flag_clear(&start->is_given);
-}
-
-void rank_start_wait(struct rank_start *start, const struct flag *stopped)
-{
-    if (countdown_done(&start->missing, 1)) {
-        start->ns = clock_now_ns();
-        flag_set(&start->is_given);
+    if (countdown_done(&team->missing, 1)) {
+        team->start_ns = clock_now_ns();
+        flag_set(&team->is_given);
     }
-    while (!flag_get(&start->is_given) && !flag_get(stopped) && !flag_get(&stop_asked))
+    while (!flag_get(&team->is_given) && !flag_get(&team->stopped) && !flag_get(&stop_asked))
         clock_sleep_ns(START_NAP_NS);
 }
 
-uint64_t rank_start_elapsed_ns(const struct rank_start *start)
+uint64_t rank_team_elapsed_ns(const struct rank_team *team)
 {
-    return flag_get(&start->is_given) ? clock_now_ns() - start->ns : 0;
+    return flag_get(&team->is_given) ? clock_now_ns() - team->start_ns : 0;
+}
+
+static void stop(void *context)
+{
+    flag_set(&((struct rank_team *)context)->stopped);
+}
+
+int rank_team_run(struct rank_team *team, struct rank_buffers *buffers, const char *name,
+                  int (*act)(void *team, struct workers *workers, uint64_t number))
+{
+    const struct workers_job job = {name, act, stop, NULL, team};
+
+    *team = (struct rank_team){0};
+    countdown_set(&team->missing, buffers->ranks);
+    int code = buffers->ranks ? workers_run(&job, buffers->ranks) : 0;
+    buffers->is_held |= flag_get(&team->held);
+    return code;
 }
 
 /* ---- a rank ---- */
@@ -159,7 +169,7 @@ static int write_file(struct rank_writer *rank, uint32_t number)
     while (code == 0 && (at < file->bytes || rank->writer.in_flight)) {
         const bool is_full = at >= file->bytes || rank->idle_count == 0;
         int index = -EAGAIN;
-        if (flag_get(&save->stopped) || flag_get(&stop_asked)) {
+        if (flag_get(&save->team.stopped) || flag_get(&stop_asked)) {
             code = fail(EINTR, "interrupted");
             break;
         }
@@ -228,35 +238,25 @@ static int save_rank(void *context, struct workers *workers, uint64_t number)
         rank.idle[rank.idle_count] = rank.idle_count;
     if (code == 0)
         code = writer_open(&rank.writer, save->writer, &config);
-    rank_start_wait(&save->start, &save->stopped);
+    rank_team_wait(&save->team);
     for (uint32_t i = 0; i < snapshot->file_count && code == 0; i++)
         if (snapshot->files[i].rank == rank.figures->line.rank)
             code = write_file(&rank, i);
-    rank.figures->line.wall_ns = rank_start_elapsed_ns(&save->start);
+    rank.figures->line.wall_ns = rank_team_elapsed_ns(&save->team);
     rank.figures->latency_ns = rank.writer.latency_ns;
     if (number == 0)
         snprintf(save->engine, sizeof save->engine, "%s", rank.writer.engine);
     writer_close(&rank.writer);
     if (rank.writer.is_held)
-        flag_set(&save->held);
+        flag_set(&save->team.held);
     folder_close(&rank.draft);
     free(rank.idle);
     return code;
 }
 
-static void stop(void *context)
-{
-    flag_set(&((struct save *)context)->stopped);
-}
-
 int save_run(void *context)
 {
     struct save *save = context;
-    const struct workers_job job = {"checkpoint", save_rank, stop, NULL, save};
 
-    flag_clear(&save->stopped);
-    rank_start_prepare(&save->start, save->buffers->ranks);
-    int code = save->buffers->ranks ? workers_run(&job, save->buffers->ranks) : 0;
-    save->buffers->is_held |= flag_get(&save->held);
-    return code;
+    return rank_team_run(&save->team, save->buffers, "checkpoint", save_rank);
 }

@@ -7,6 +7,7 @@
 #define IOBENCH_CMD_CHECKPOINT_SAVE_H
 
 #include "base/atomic.h"
+#include "base/workers.h"
 #include "cmd/checkpoint/snapshot.h"
 #include "cmd/checkpoint/writer.h"
 
@@ -26,20 +27,6 @@ struct rank_figures {
     struct histogram latency_ns; /* per write or read */
 };
 
-/* The common start of a process's ranks: the clock starts when all have opened their files. */
-struct rank_start {
-    struct countdown missing;
-    struct flag is_given;
-    uint64_t ns;
-};
-
-void rank_start_prepare(struct rank_start *start, uint32_t ranks);
-/* Wait for the start on each rank's thread, even after a failure there. Returns early if `stopped`
- * is set, or stop_asked. */
-void rank_start_wait(struct rank_start *start, const struct flag *stopped);
-/* Return the time since the start; 0 if not started. */
-uint64_t rank_start_elapsed_ns(const struct rank_start *start);
-
 /* Buffers of a process's ranks: `depth` chunks for each. */
 struct rank_buffers {
     uint32_t ranks, depth, chunk_bytes;
@@ -50,6 +37,24 @@ struct rank_buffers {
 int rank_buffers_create(struct rank_buffers *buffers);
 void rank_buffers_destroy(struct rank_buffers *buffers);
 struct iovec *rank_buffers_of(const struct rank_buffers *buffers, uint64_t number);
+
+/* A process's ranks, a thread each, with a common start: the clock starts when all have opened
+ * their files. The first member of what the threads share. */
+struct rank_team {
+    struct countdown missing;
+    struct flag is_given, stopped; /* the start; a rank has failed */
+    struct flag held;              /* set by a rank whose buffers must never be freed */
+    uint64_t start_ns;
+};
+
+/* Let each rank act. Returns 0 or the first failure. */
+int rank_team_run(struct rank_team *team, struct rank_buffers *buffers, const char *name,
+                  int (*act)(void *team, struct workers *workers, uint64_t number));
+/* Wait for the start on each rank's thread, even after a failure there. Returns early if a rank has
+ * failed, or stop_asked is set. */
+void rank_team_wait(struct rank_team *team);
+/* Return the time since the start; 0 if not started. */
+uint64_t rank_team_elapsed_ns(const struct rank_team *team);
 
 /* ---- what a checkpoint holds: random bytes from a seed, which neither compress nor repeat ----
  *
@@ -71,6 +76,7 @@ struct content_ceiling {
 void content_measure(void *chunk, size_t bytes, struct content_ceiling *ceiling);
 
 struct save {
+    struct rank_team team;
     const struct snapshot_store *store;
     struct snapshot *snapshot;    /* receives the checksums of what is written */
     struct rank_buffers *buffers; /* filled by content_fill() */
@@ -80,9 +86,7 @@ struct save {
     uint64_t timeout_ns;
     struct rank_figures *figures; /* one per rank of buffers->ranks */
     /* Set by save_run(). */
-    struct rank_start start;
     char engine[WRITER_ENGINE_BYTES];
-    struct flag stopped, held; /* private */
 };
 
 /* Write all files of a struct save. Returns 0, -EINTR or another negative errno with a reason. Any
