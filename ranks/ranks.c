@@ -115,22 +115,6 @@ int ranks_started(const char **says)
     return 1;
 }
 
-/* Otherwise each of several processes would act as the whole job. */
-static int check_launcher(const struct ranks *ranks)
-{
-    const char *says;
-    int started = ranks->place.ranks == 1 && !is_no_rank ? ranks_started(&says) : 1;
-
-    return started == 1
-               ? 0
-               : fail(ENODEV,
-                      "%s=%d: these processes were started together but cannot find each other: "
-                      "with srun, choose what this program's MPI knows (srun --mpi=list; often "
-                      "--mpi=pmix); mpirun must be that of the MPI it was built with, if any; "
-                      "iobench doctor --launch, started alike, says which",
-                      says, started);
-}
-
 /* The first that works here; the last always does. */
 static int choose_transport(void)
 {
@@ -165,11 +149,18 @@ int ranks_join(struct ranks *ranks)
         .ops = ops, .state = memory_zeroed(ops->plugin.state_size + 1), .place = {.ranks = 1}};
     int code = ranks->state ? ops->join(ranks->state, &ranks->place) : -ENOMEM;
     if (code == 0) {
-        code = check_launcher(ranks);
-        ranks->is_lost = code != 0;
+        const char *says;
+        const int started = ranks->place.ranks == 1 && !is_no_rank ? ranks_started(&says) : 1;
+        ranks->is_lost = started > 1; /* each would act as the whole job */
+        code = ranks->is_lost
+                   ? fail(ENODEV,
+                          "%s=%d: these processes were started together but cannot find each "
+                          "other: with srun, choose what this program's MPI knows (srun "
+                          "--mpi=list; often --mpi=pmix); mpirun must be that of the MPI it was "
+                          "built with, if any; iobench doctor --launch, started alike, says which",
+                          says, started)
+                   : sit_down(ranks);
     }
-    if (code == 0)
-        code = sit_down(ranks);
     if (code && !ranks->peers && !ranks->is_lost) { /* the launcher has to tell the others */
         ranks->place.ranks = 1;
         ranks->is_broken = ranks->is_unheard = true;

@@ -65,23 +65,6 @@ static int check_space(const struct checkpoint_shared *shared)
                 bytes_text(available, have, sizeof have), removed);
 }
 
-/* A job that was killed before it pruned left one too many: without pruning here each further such
- * job would add one. */
-static int make_place(struct checkpoint_shared *shared)
-{
-    const struct checkpoint_job *job = shared->job;
-    const bool is_there = file_exists(job->path);
-    int code = job->writes && !is_there ? check_space(shared) : 0; /* if refused, makes no folder */
-
-    if (code == 0 && job->writes)
-        code = snapshot_check_size(&shared->result->files, (uint32_t)job->chunk_bytes);
-    if (code == 0)
-        code = snapshot_open(&shared->store, job->path, job->writes > 0);
-    if (code == 0 && job->writes && is_there)
-        code = check_space(shared);
-    return code || !job->writes ? code : snapshot_prune(&shared->store, job->keep);
-}
-
 /* Remove this job's remaining checkpoints; keeps the reason. */
 static int remove_own(void *context)
 {
@@ -133,7 +116,20 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
     if (code == 0) {
         /* The first process creates and locks the folder before the others open it. */
         const bool leads = ranks->place.rank == 0;
-        code = ranks_meet(ranks, leads ? make_place(&shared) : 0, NULL);
+        const bool is_there = leads && file_exists(job->path);
+        if (leads && job->writes && !is_there) /* if refused, makes no folder */
+            code = check_space(&shared);
+        if (code == 0 && leads && job->writes)
+            code = snapshot_check_size(&result->files, (uint32_t)job->chunk_bytes);
+        if (code == 0 && leads)
+            code = snapshot_open(&shared.store, job->path, job->writes > 0);
+        if (code == 0 && is_there && job->writes)
+            code = check_space(&shared);
+        /* A job that was killed before it pruned left one too many: without pruning here each
+         * further such job would add one. */
+        if (code == 0 && leads && job->writes)
+            code = snapshot_prune(&shared.store, job->keep);
+        code = ranks_meet(ranks, code, NULL);
         if (code == 0 && !leads)
             code = snapshot_open(&shared.store, job->path, false);
         if (code == 0)

@@ -172,46 +172,22 @@ static int train(struct write_phase *writing, bool only_pending)
     return code == 0 && writing->is_pending ? finish_checkpoint(writing, 0) : code;
 }
 
-/* Number, create and start a checkpoint. */
-static int begin_checkpoint(struct write_phase *writing)
-{
-    struct checkpoint_shared *shared = writing->shared;
-    const bool leads = shared->ranks->place.rank == 0;
-    struct snapshot *snapshot = &writing->snapshot;
-    int code = leads ? snapshot_next_number(&shared->store, &snapshot->number) : 0;
-
-    code = shared_agree(shared, code, &snapshot->number);
-    if (code)
-        return code;
-    writing->row = &shared->result->writes[shared->result->write_count];
-    writing->row->number = snapshot->number;
-    writing->is_pending = true;
-    storage_read(shared->storage, &writing->before); /* before any rank of this node writes */
-    code = ranks_meet(shared->ranks, leads ? snapshot_begin(&shared->store, snapshot) : 0, NULL);
-    if (code)
-        return code;
-    flag_clear(&writing->done);
-    writing->begun_ns = clock_now_ns();
-    return shared->job->is_async
-               ? thread_start(&writing->thread, "saver", save_thread, writing)
-               : ranks_do(shared->ranks, "writing a checkpoint", save_run, &writing->save);
-}
-
 int writes_run(struct checkpoint_shared *shared)
 {
     const struct checkpoint_job *job = shared->job;
+    const bool leads = shared->ranks->place.rank == 0;
     struct write_phase writing = {.shared = shared};
+    struct snapshot *snapshot = &writing.snapshot;
     const uint32_t chunk_bytes = (uint32_t)job->chunk_bytes;
-    int code =
-        snapshot_plan(&writing.snapshot, &shared->result->files, chunk_bytes, job->is_single);
+    int code = snapshot_plan(snapshot, &shared->result->files, chunk_bytes, job->is_single);
 
-    memcpy(writing.snapshot.model, job->model.model.name, sizeof writing.snapshot.model);
-    writing.snapshot.seed = job->seed;
+    memcpy(snapshot->model, job->model.model.name, sizeof snapshot->model);
+    snapshot->seed = job->seed;
     if (code == 0)
-        code = shared_prepare(shared, writing.snapshot.ranks, chunk_bytes);
+        code = shared_prepare(shared, snapshot->ranks, chunk_bytes);
     code = ranks_meet(shared->ranks, code, NULL);
     writing.save = (struct save){.store = &shared->store,
-                                 .snapshot = &writing.snapshot,
+                                 .snapshot = snapshot,
                                  .buffers = &shared->buffers,
                                  .first_rank = shared->first_rank,
                                  .writer = job->writer,
@@ -227,8 +203,25 @@ int writes_run(struct checkpoint_shared *shared)
             shared_show(shared, false, i, job->writes);
             code = train(&writing, false);
             const uint64_t from_ns = clock_now_ns();
-            if (code == 0)
-                code = begin_checkpoint(&writing);
+            if (code == 0) {
+                code = leads ? snapshot_next_number(&shared->store, &snapshot->number) : 0;
+                code = shared_agree(shared, code, &snapshot->number);
+            }
+            if (code == 0) {
+                writing.row = &shared->result->writes[shared->result->write_count];
+                writing.row->number = snapshot->number;
+                writing.is_pending = true;
+                storage_read(shared->storage, &writing.before); /* before any rank here writes */
+                code = leads ? snapshot_begin(&shared->store, snapshot) : 0;
+                code = ranks_meet(shared->ranks, code, NULL);
+            }
+            if (code == 0) {
+                flag_clear(&writing.done);
+                writing.begun_ns = clock_now_ns();
+                code = job->is_async ? thread_start(&writing.thread, "saver", save_thread, &writing)
+                                     : ranks_do(shared->ranks, "writing a checkpoint", save_run,
+                                                &writing.save);
+            }
             if (writing.row)
                 writing.row->stall_ns += clock_now_ns() - from_ns;
             if (writing.is_pending && (code || !job->is_async))
@@ -244,10 +237,10 @@ int writes_run(struct checkpoint_shared *shared)
         fail_hold();
         join_saving(&writing, 0);
         ranks_meet(shared->ranks, 0, NULL);
-        if (shared->ranks->place.rank == 0)
-            snapshot_abandon(&shared->store, writing.snapshot.number);
+        if (leads)
+            snapshot_abandon(&shared->store, snapshot->number);
         fail_release();
     }
-    snapshot_release(&writing.snapshot);
+    snapshot_release(snapshot);
     return code;
 }

@@ -213,25 +213,6 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static int open_json(struct watch *watch)
-{
-    static const char begin[] = "{\"unix_time_s\"";
-    const char *path = watch->settings->json;
-
-    if (!path || strcmp(path, "-") == 0) {
-        watch->json = path ? stdout : NULL;
-        return 0;
-    }
-    int fd =
-        file_is_stream(path) ? file_open_stream(path) : replaced_check(path, begin, strlen(begin));
-    if (fd == 0)
-        fd = file_draft_open_empty(path);
-    if (fd < 0)
-        return fd;
-    watch->json = fdopen(fd, "w");
-    return watch->json ? 0 : fail(ENOMEM, "%s: out of memory", path);
-}
-
 /* ru_inblock counts blocks of 512 bytes, of all that were waited for: the command's children by it,
  * those that it left behind here. */
 static void print_summary(const struct watch *watch, const char *command)
@@ -310,7 +291,19 @@ static int run_monitor(const struct invocation *invocation)
             fail(errno, "%s: %s", site.probes.paths[i], fail_errno_text(errno));
             return command_misused(invocation);
         }
-    int code = open_json(&watch);
+    static const char begin[] = "{\"unix_time_s\"";
+    const char *path = settings->json;
+    int code = 0;
+    if (path && strcmp(path, "-") == 0)
+        watch.json = stdout;
+    else if (path) {
+        int fd = file_is_stream(path) ? file_open_stream(path)
+                                      : replaced_check(path, begin, strlen(begin));
+        if (fd == 0)
+            fd = file_draft_open_empty(path);
+        watch.json = fd < 0 ? NULL : fdopen(fd, "w");
+        code = fd < 0 ? fd : watch.json ? 0 : fail(ENOMEM, "%s: out of memory", path);
+    }
     if (code == 0 && !(watch.sampler = sampler_open(&site)))
         code = -EINVAL;
     if (code == 0) {
