@@ -31,7 +31,7 @@ int hints_file_save(const struct catalog *catalog, const struct hints *hints, ch
     const size_t lengths_bytes = (size_t)hints->count * HINT_LENGTH_BYTES;
     size_t bytes;
     uint8_t *raw = hints_pack(hints, HEADER_BYTES, 0, &bytes);
-    struct store_draft draft;
+    struct store_file *file;
     int code = -EIO;
 
     *path = NULL;
@@ -52,13 +52,9 @@ int hints_file_save(const struct catalog *catalog, const struct hints *hints, ch
         *path = sidecar_hints_path(catalog->root, places[i]);
         code = *path ? store_make_parent(*path) : -EINVAL;
         if (code == 0)
-            code = store_draft_open(&draft, *path, NULL);
-        if (code)
-            continue;
-        if ((code = store_write_at(draft.file, raw, bytes, 0)) == 0)
-            code = store_draft_commit(&draft);
-        else
-            store_draft_abandon(&draft);
+            code = store_draft(*path, &file);
+        if (code == 0)
+            code = store_settle(file, store_write_at(file, raw, bytes, 0));
     }
     free(raw);
     return code;

@@ -155,7 +155,7 @@ static int make_table(const struct catalog *catalog, struct text_stream *table)
 
 int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
 {
-    struct store_draft draft;
+    struct store_file *file;
     struct text_stream table = {0};
     const struct names_below names = names_below(catalog->root);
     int code = names.leave
@@ -165,13 +165,12 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
     if (code == 0)
         code = store_make_parent(path);
     if (code == 0)
-        code = store_draft_open(&draft, path, NULL);
+        code = store_draft(path, &file);
     if (code) {
         text_stream_close(&table);
         return code;
     }
     const size_t records_bytes = (size_t)catalog->record_count * sizeof(struct extent);
-    struct store_file *file = draft.file;
     uint8_t raw[HEADER_BYTES] = {0};
     memcpy(raw, "IOBCATLG", 8);
     bytes_put_le32(raw + 8, SIDECAR_VERSION);
@@ -190,10 +189,7 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key)
     if (code == 0)
         code = store_write_at(file, catalog->records, records_bytes,
                               bytes_align_up(HEADER_BYTES + table.bytes, RECORDS_ALIGNMENT));
-    if (code == 0)
-        code = store_draft_commit(&draft);
-    else
-        store_draft_abandon(&draft);
+    code = store_settle(file, code);
     text_stream_close(&table);
     return code;
 }

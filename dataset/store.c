@@ -384,56 +384,31 @@ int store_load(const char *path, size_t limit, char **text, size_t *bytes)
 
 /* ---- drafts ---- */
 
-static void draft_release(struct store_draft *draft)
-{
-    free(draft->path);
-    free(draft->draft_path);
-    *draft = (struct store_draft){0};
-}
-
-int store_draft_open(struct store_draft *draft, const char *path,
-                     const struct file_draft_options *options)
+int store_draft(const char *path, struct store_file **file)
 {
     const struct store_ops *ops = find_writable(path);
     char *kept = strdup(path);
+    int code = !ops    ? -ENOTSUP
+               : !kept ? fail(ENOMEM, "out of memory for a path")
+                       : ops->draft(path, file);
 
-    *draft = (struct store_draft){.path = strdup(path)};
-    int code = !ops ? -ENOTSUP
-               : !kept || !draft->path
-                   ? fail(ENOMEM, "out of memory for a path")
-                   : ops->draft(path, options, &draft->file, &draft->draft_path);
     if (code) {
         free(kept);
-        draft->file = NULL;
-        draft_release(draft);
         return code;
     }
-    draft->file->ops = ops;
-    draft->file->path = kept;
+    (*file)->ops = ops;
+    (*file)->path = kept;
     return 0;
 }
 
-static int settle_draft(struct store_draft *draft, bool commit)
+int store_settle(struct store_file *file, int code)
 {
-    assert(draft->file);
-    int code = draft->file->ops->settle(draft->file, commit);
-
-    free(draft->file->path);
-    free(draft->file);
-    draft_release(draft);
-    return code;
-}
-
-int store_draft_commit(struct store_draft *draft)
-{
-    return settle_draft(draft, true);
-}
-
-void store_draft_abandon(struct store_draft *draft)
-{
-    if (!draft->file)
-        return;
-    fail_hold();
-    settle_draft(draft, false);
-    fail_release();
+    if (code)
+        fail_hold();
+    const int settled = file->ops->settle(file, code == 0);
+    if (code)
+        fail_release();
+    free(file->path);
+    free(file);
+    return code ? code : settled;
 }

@@ -83,9 +83,8 @@ struct store_ops {
     void (*advise)(struct store_file *file, uint64_t offset, uint64_t bytes);
     /* Skip a hole at offset; returns the file size past the last data. NULL: no holes. */
     uint64_t (*next_data)(struct store_file *file, uint64_t offset);
-    /* Create a file that settle() closes and, with commit, renames. free() *draft_path. */
-    int (*draft)(const char *path, const struct file_draft_options *options,
-                 struct store_file **file, char **draft_path);
+    /* Create a file that settle() closes and, with commit, renames. */
+    int (*draft)(const char *path, struct store_file **file);
     int (*settle)(struct store_file *file, bool commit);
     int (*rename)(const char *from, const char *to); /* durable, as after fsync of the folder */
     int (*remove)(const char *path);                 /* a file, a link or an empty folder */
@@ -145,19 +144,10 @@ int store_make_parent(const char *path); /* of a file of this path */
 /* Free space for this user where path is, or would be created. */
 int store_free_bytes(const char *path, uint64_t *bytes);
 
-/* As in base/draft.h, on any storage. NFS has no rename without replacement: there no_replace uses
- * LINK, which fails if the name exists. */
-struct store_draft {
-    struct store_file *file;
-    char *path;
-    char *draft_path;
-};
-
-/* options: NULL for the default. */
-int store_draft_open(struct store_draft *draft, const char *path,
-                     const struct file_draft_options *options);
-int store_draft_commit(struct store_draft *draft);
-/* Remove the draft, keep the reason; no-op after a commit. */
-void store_draft_abandon(struct store_draft *draft);
+/* A draft as in base/draft.h, on any storage: a new file, to replace that of the path. */
+int store_draft(const char *path, struct store_file **file);
+/* Close it and take its place; with a code that is not 0, return that and keep the reason instead,
+ * the draft removed. */
+int store_settle(struct store_file *file, int code);
 
 #endif

@@ -157,20 +157,12 @@ static int local_open(const char *path, enum store_access access, struct store_f
     return 0;
 }
 
-static int local_draft(const char *path, const struct file_draft_options *options,
-                       struct store_file **file, char **draft_path)
+static int local_draft(const char *path, struct store_file **file)
 {
     struct local_file *local = memory_zeroed(sizeof *local);
-    int code = local ? file_draft_open(&local->draft, path, options) : -ENOMEM;
+    int code = local ? file_draft_open(&local->draft, path, NULL) : -ENOMEM;
 
-    if (code == 0) {
-        *draft_path = strdup(local->draft.draft_path);
-        if (!*draft_path)
-            code = fail(ENOMEM, "out of memory for a path");
-    }
     if (code) {
-        if (local)
-            file_draft_abandon(&local->draft);
         free(local);
         return code;
     }

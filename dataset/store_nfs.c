@@ -25,7 +25,6 @@ struct nfs_file {
     struct nfs_link *link; /* exclusive while the file is open; NULL if lost */
     struct nfsfh *handle;
     char *draft_path; /* of a draft; file.path is its final name */
-    bool no_replace;
 };
 
 static struct nfs_file *nfs_of(struct store_file *file)
@@ -89,8 +88,6 @@ static const struct nfs_action look_and_remove = {.start = nfs_lstat64_async,
                                                   .what = "cannot remove: "};
 static const struct nfs_action list_folder = {.start = nfs_opendir_async,
                                               .what = "cannot open the folder: "};
-static const struct nfs_action link_name = {.start_to = nfs_link_async,
-                                            .what = "cannot link to its final name: "};
 static const struct nfs_action rename_name = {
     .start_to = nfs_rename_async, .what = "cannot rename: ", .done_by_first = -ENOENT};
 static const struct nfs_action unlink_name = {
@@ -470,27 +467,22 @@ static int check_target(const char *path)
                       file_kind_text((mode_t)status.mode));
 }
 
-static int nfs_store_draft(const char *path, const struct file_draft_options *options,
-                           struct store_file **file, char **draft_path)
+static int nfs_store_draft(const char *path, struct store_file **file)
 {
     char suffix[FILE_DRAFT_SUFFIX_BYTES];
-    const char *given = options ? options->suffix : NULL;
-    int code = given ? 0 : file_draft_suffix(suffix);
+    int code = file_draft_suffix(suffix);
 
     if (code == 0)
         code = check_target(path);
     if (code)
         return code;
-    *draft_path = file_draft_path(path, given ? given : suffix);
-    char *kept = *draft_path ? strdup(*draft_path) : NULL;
+    char *kept = file_draft_path(path, suffix);
     code = kept ? nfs_store_open(kept, STORE_CREATE, file) : fail(ENOMEM, "out of memory");
-    if (code) {
+    if (code)
         free(kept);
-        return code;
-    }
-    nfs_of(*file)->draft_path = kept;
-    nfs_of(*file)->no_replace = options && options->no_replace;
-    return 0;
+    else
+        nfs_of(*file)->draft_path = kept;
+    return code;
 }
 
 /* Check that the draft's name is still the file that was created. */
@@ -504,32 +496,19 @@ static int check_draft(const struct nfs_file *nfs)
     return code;
 }
 
-/* The server has no rename without replacement, but LINK fails if the name exists. */
 static int nfs_store_settle(struct store_file *file, bool commit)
 {
     struct nfs_file *nfs = nfs_of(file);
-    struct nfs_call call = {0};
     int code = nfs_store_close(file, commit);
 
     if (commit && code == 0)
         code = check_draft(nfs);
-    if (commit && code == 0 && !nfs->no_replace) {
+    if (commit && code == 0)
         code = check_target(file->path);
-        if (code == 0)
-            code = nfs_store_rename(nfs->draft_path, file->path);
-        if (code == 0) {
-            free(nfs->draft_path);
-            return 0;
-        }
-    } else if (commit && code == 0) {
-        struct store_status now;
-        code = ask_server(&link_name, nfs->draft_path, file->path, &call);
-        if (code == -EEXIST && ask_status(&look_at_name, file->path, &now) == 0 &&
-            now.inode == file->status.inode)
-            code = 0; /* done by a first attempt whose reply was lost */
-    }
+    if (commit && code == 0)
+        code = nfs_store_rename(nfs->draft_path, file->path);
     fail_hold();
-    if (check_draft(nfs) == 0)
+    if ((!commit || code) && check_draft(nfs) == 0)
         nfs_store_remove(nfs->draft_path);
     fail_release();
     free(nfs->draft_path);

@@ -288,10 +288,10 @@ static int recordio_shard_append(void *state, const struct sample *sample)
 
     if (sample->encoding != SAMPLE_ENCODED)
         return fail(EINVAL, "%s: RecordIO holds encoded images, not bare pixels",
-                    writer->rec.draft.path);
+                    writer->rec.file->path);
     if (sample->image_bytes >= RECORD_LIMIT - LABEL_BYTES)
         return fail(EFBIG, "%s: an image of %zu bytes is too large for RecordIO (512 MiB)",
-                    writer->rec.draft.path, sample->image_bytes);
+                    writer->rec.file->path, sample->image_bytes);
     bytes_put_le_float(header + 4, (float)sample->label);
     bytes_put_le64(header + 8, sample->id);
     const uint8_t *image = sample->image;

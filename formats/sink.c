@@ -19,13 +19,13 @@ int sink_open(struct sink *sink, const char *path)
     sink->buffer = memory_zeroed(SINK_BYTES);
     if (!sink->buffer)
         return -ENOMEM;
-    return store_draft_open(&sink->draft, path, NULL);
+    return store_draft(path, &sink->file);
 }
 
 static int flush(struct sink *sink)
 {
     assert(sink->used <= SINK_BYTES);
-    int code = store_write_at(sink->draft.file, sink->buffer, sink->used, sink->written_bytes);
+    int code = store_write_at(sink->file, sink->buffer, sink->used, sink->written_bytes);
 
     if (code == 0) {
         sink->written_bytes += sink->used;
@@ -42,7 +42,7 @@ int sink_write(struct sink *sink, const void *bytes, size_t count)
     if (count > SINK_BYTES - sink->used)
         code = flush(sink);
     if (code == 0 && count >= SINK_BYTES) {
-        code = store_write_at(sink->draft.file, bytes, count, sink->written_bytes);
+        code = store_write_at(sink->file, bytes, count, sink->written_bytes);
         if (code == 0)
             sink->written_bytes += count;
     } else if (code == 0 && count > 0) {
@@ -61,7 +61,7 @@ int sink_printf(struct sink *sink, const char *format, ...)
     int length = vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
     if (length < 0 || (size_t)length >= sizeof line)
-        return fail(EOVERFLOW, "%s: a line is too long", sink->draft.path);
+        return fail(EOVERFLOW, "%s: a line is too long", sink->file->path);
     return sink_write(sink, line, (size_t)length);
 }
 
@@ -69,16 +69,10 @@ int sink_close(struct sink *sink, bool commit)
 {
     int code = 0;
 
-    if (!sink->buffer)
-        return 0;
-    if (commit && sink->draft.path) {
-        code = flush(sink);
-        if (code == 0)
-            code = store_draft_commit(&sink->draft);
-    }
-    if (sink->draft.path)
-        store_draft_abandon(&sink->draft);
+    if (sink->file)
+        code = store_settle(sink->file, commit ? flush(sink) : -ECANCELED);
     free(sink->buffer);
     sink->buffer = NULL;
-    return code;
+    sink->file = NULL;
+    return commit ? code : 0;
 }

@@ -8,7 +8,7 @@
 #include "dataset/store.h"
 
 struct sink {
-    struct store_draft draft;
+    struct store_file *file;
     uint8_t *buffer;
     size_t used;
     uint64_t written_bytes; /* file offset of the end of the buffer */

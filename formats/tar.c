@@ -468,9 +468,9 @@ static int tar_write_append(void *state, const struct sample *sample)
 
     if (sample->encoding != SAMPLE_ENCODED || sample->image_bytes == 0)
         return fail(EINVAL, "%s: tar shards hold encoded images, not bare pixels",
-                    write->sink.draft.path);
+                    write->sink.file->path);
     if (sample->image_bytes > CATALOG_RECORD_BYTES_MAX)
-        return fail(EFBIG, "%s: an image of %zu bytes is too large", write->sink.draft.path,
+        return fail(EFBIG, "%s: an image of %zu bytes is too large", write->sink.file->path,
                     sample->image_bytes);
     unsigned long long number = write->records++;
     if (!take_key(write->key, sample))

@@ -587,7 +587,7 @@ static int deflate_out(struct tfrecord_writer *writer, const void *bytes, size_t
         stream->avail_out = PACKED_BYTES;
         result = deflate(stream, flush);
         if (result == Z_STREAM_ERROR)
-            return fail(EIO, "%s: deflate failed", writer->sink.draft.path);
+            return fail(EIO, "%s: deflate failed", writer->sink.file->path);
         code = sink_write(&writer->sink, writer->packed, PACKED_BYTES - stream->avail_out);
     } while (code == 0 && (flush == Z_FINISH ? result != Z_STREAM_END : stream->avail_out == 0));
     return code;
@@ -647,7 +647,7 @@ static int tfrecord_shard_append(void *state, const struct sample *sample)
 
     if (sample->encoding != SAMPLE_ENCODED)
         return fail(EINVAL, "%s: an Example holds an encoded image, not bare pixels",
-                    writer->sink.draft.path);
+                    writer->sink.file->path);
     int head_bytes = example_head(writer->settings, sample, writer->head);
     if (head_bytes < 0)
         return head_bytes;

@@ -57,14 +57,13 @@ static void expect_refused(int code)
 
 static void nothing_changes_it(void **unused)
 {
-    struct store_draft draft;
     struct store_file *file;
     uint64_t bytes;
 
     (void)unused;
     expect_refused(store_open(path, STORE_CREATE, &file));
     expect_refused(store_open(path, STORE_EXTEND, &file));
-    expect_refused(store_draft_open(&draft, path, NULL));
+    expect_refused(store_draft(path, &file));
     expect_refused(store_rename(path, "demo://server/set/b.jpg"));
     expect_refused(store_remove(path));
     expect_refused(store_make_folders("demo://server/new.jpg/set"));
