@@ -63,6 +63,11 @@ for signal in HUP INT QUIT TERM USR1 USR2; do
         sh -c 'trap "exit 9" "$1"; kill -s "$1" $PPID; for i in $(seq 600); do sleep 0.1; done' sh $signal
 done
 
+# Without a command it goes on until it is asked to end.
+"$IOBENCH" monitor --probes=cpu --interval=100ms . >log 2>&1 &
+while ! [ -s log ] && kill -0 $!; do sleep 0.1; done
+kill $! && wait $! || die "did not end by itself: $(cat log)"
+
 # The mean latency is over reads, not over lines.
 expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=100ms --probes=disk,cpu "$T" -- sh -c "
     python3 read.py '$T/read' 4096 2000; sleep 0.2; python3 read.py '$T/read' 8388608 1"

@@ -16,6 +16,9 @@ for reads in "--data nowhere" "--dat set" "--data set --json x" "--decode jpeg" 
     expect 2 mpi 2 "$IOBENCH" net $only --beside "$reads"
     [ "$(printf '%s\n' "$out" | grep -c "iobench net: --beside '$reads'")" = 1 ] || die "not told once:"
 done
+# shellcheck disable=SC2086 # words
+expect 2 mpi 2 "$IOBENCH" net $only --sandbox yes --beside "--data set"
+says "--sandbox yes forbids what --beside reads"
 expect 0 "$IOBENCH" pack synthetic:count=400,classes=3,mean=20k,seed=5 set
 # A set that only one host has: the rank without it is named.
 # shellcheck disable=SC2086 # words

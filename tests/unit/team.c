@@ -80,6 +80,15 @@ void team_pass(uint64_t duration_ns)
     pthread_mutex_unlock(&lock);
 }
 
+static void sleep_here(uint64_t duration_ns)
+{
+    const uint64_t until_ns = manual_clock_ns + duration_ns, most_ns = 20000000;
+
+    do
+        team_pass(until_ns - manual_clock_ns < most_ns ? until_ns - manual_clock_ns : most_ns);
+    while (me != TEAM_MOST && manual_clock_ns < until_ns && !is_ended);
+}
+
 int sched_yield(void)
 {
     team_pass(20000);
@@ -283,6 +292,11 @@ int shm_open(const char *name, int flags, mode_t mode)
     return dup(shm[spare].file);
 }
 
+int ftruncate(int file, off_t bytes)
+{
+    return fault(TEAM_SHM) ? (errno = ENOSPC, -1) : (int)syscall(SYS_ftruncate, file, bytes);
+}
+
 int shm_unlink(const char *name)
 {
     for (uint32_t i = 0; i < SHM; i++)
@@ -328,7 +342,7 @@ void team_run(struct team *of)
     team = of;
     turn = 0;
     is_ended = false;
-    manual_clock_sleeps = team_pass;
+    manual_clock_sleeps = sleep_here;
     manual_clock_ns = 1000000000;
     manual_clock_late_ns = team->clock == TEAM_LATE ? 5000000 : 0;
     memset(rounds, 0, sizeof rounds);

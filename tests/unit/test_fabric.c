@@ -557,6 +557,57 @@ static void gradients_keep_a_rhythm(void **unused)
     golden_end("fabric-rhythm.txt");
 }
 
+/* ---- waiting ---- */
+
+static void print_waiting(void *context, const char *text)
+{
+    (void)context;
+    fprintf(golden, "  %s\n", text);
+}
+
+/* Rank 1 sends after 12 s, or fails. */
+static int stall(struct ranks *ranks)
+{
+    struct transport_config config = {.ranks = ranks, .arena = memory_zeroed(64), .bytes = 64};
+    const struct transport_message message = {.peer = 1 - ranks->place.rank, .bytes = 8};
+    struct transport transport;
+    int code = choose(&transport, "memory");
+
+    ranks->waiting = print_waiting;
+    if (code == 0)
+        code = transport_open(&transport, &config);
+    if (code == 0 && ranks->place.rank == 1)
+        clock_sleep_ns(12000000000);
+    if (code == 0 && ranks->place.rank == 1 && transport_name)
+        code = fail(EDOM, "rank 1 %s", transport_name);
+    if (code == 0)
+        code = transport_start(&transport, &message, ranks->place.rank == 1);
+    if (code == 0)
+        code = transport_wait(&transport);
+    fprintf(golden, "  rank %u: %s%s\n", ranks->place.rank, code ? fail_reason() : "good",
+            ranks->is_broken ? ", broken" : "");
+    if (code)
+        ranks_call_off(ranks);
+    code = ranks_meet(ranks, code, NULL);
+    transport_close(&transport, code != 0);
+    free(config.arena);
+    return code;
+}
+
+static void a_stalled_link_is_told(void **unused)
+{
+    (void)unused;
+    golden_begin();
+    for (int i = 0; i < 3; i++) {
+        struct team team = {.ranks = 2, .per_node = 2, .act = stall, .clock = TEAM_PROMPT};
+        team.silence_ns = i == 1 ? UINT64_C(7000000000) : 0;
+        transport_name = i == 2 ? "gives up" : NULL;
+        team_run(&team);
+        team_print(&team, golden);
+    }
+    golden_end("fabric-stalled.txt");
+}
+
 /* ---- TCP ---- */
 
 static struct {
@@ -638,10 +689,13 @@ int connect(int handle, const struct sockaddr *address, socklen_t bytes)
     return (int)syscall(SYS_connect, handle, &here, bytes);
 }
 
+static uint32_t waits_of_a_ms;
+
 /* Who waits a millisecond for data waits for a rank whose turn it is not. Who waits for a call, of
  * one that is refused, has waited for a minute. */
 int poll(struct pollfd *polled, nfds_t count, int wait_ms)
 {
+    waits_of_a_ms += wait_ms == 1;
     if (wire.refuses_all && wait_ms == 100)
         manual_clock_ns += 61000000000;
     return (int)syscall(SYS_poll, polled, count, wait_ms == 1 ? 0 : wait_ms);
@@ -722,6 +776,7 @@ static void connections_carry_messages(void **unused)
     for (wire.ends = 1; wire.ends <= 3; wire.ends++)
         print_tcp(2, 1, "tcp:engine=plain");
     memset(&wire, 0, sizeof wire);
+    assert_true(waits_of_a_ms > 0);
     golden_end("fabric-tcp.txt");
 }
 
@@ -735,6 +790,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(links_are_measured),
         cmocka_unit_test(a_link_goes_down),
         cmocka_unit_test(gradients_keep_a_rhythm),
+        cmocka_unit_test(a_stalled_link_is_told),
         cmocka_unit_test(connections_carry_messages),
     };
 
