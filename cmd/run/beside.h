@@ -14,4 +14,8 @@ enum { BESIDE_JOBS = 2, BESIDE_MEMBERS = 4 };
 json_t *beside_json(json_t *const documents[BESIDE_MEMBERS], bool has_shared_data);
 void beside_text(FILE *stream, const json_t *beside);
 
+struct run_progress;
+/* Of struct run_observer: show the line of a run; context is a struct line. */
+void progress_show(void *context, const struct run_progress *now);
+
 #endif

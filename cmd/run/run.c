@@ -142,8 +142,7 @@ static int start_at_wait(void *context, enum run_gate gate)
 
 /* ---- progress ---- */
 
-/* For struct run_observer; context is a struct line. */
-static void progress_show(void *context, const struct run_progress *now)
+void progress_show(void *context, const struct run_progress *now)
 {
     struct line *shown = context;
     char line[sizeof shown->last];

@@ -47,6 +47,7 @@ says '"damaged": "the JPEG is cut short"' '"mirror": '
 command -v python3 >/dev/null || exit 0
 mkdir -p gradient/a
 cat >png.py <<'END'
+import itertools
 import json
 import struct
 import sys
@@ -55,10 +56,10 @@ import zlib
 def chunk(kind, data):
     return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
 
-def write(path, side):
-    rows = b''.join(b'\0' + bytes(v for x in range(side) for v in (x, y, 0)) for y in range(side))
+def write(path, width, height):
+    rows = b''.join(b'\0' + bytes(v for x in range(width) for v in (x, y, 128)) for y in range(height))
     with open(path, 'wb') as file:
-        file.write(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', side, side, 8, 2, 0, 0, 0)) +
+        file.write(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', width, height, 8, 2, 0, 0, 0)) +
                    chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
 
 def paeth(a, b, c):
@@ -86,7 +87,13 @@ def read(path):
     return rows
 
 if sys.argv[1] == 'write':
-    write(sys.argv[2], 256)
+    write(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    sys.exit()
+if sys.argv[1] == 'map':  # each row: how many pixels of paper, a box, a cross, an image; equal rows once
+    kinds = {b'\xff\xff\xff': '.', b'\xff\x40\x00': '#', b'\x60\x60\x60': 'x'}
+    rows = (''.join(kinds.get(bytes(row[x:x + 3]), 'o') for x in range(0, len(row), 3)) for row in read(sys.argv[2]))
+    for text, equal in itertools.groupby(rows):
+        print(len(list(equal)), 'rows:', *(f'{len(list(run))}{kind}' for kind, run in itertools.groupby(text)))
     sys.exit()
 shown = json.load(open(sys.argv[3]))['records'][0]
 box, rows, side = shown['box'], read(sys.argv[2]), 64
@@ -100,11 +107,18 @@ for y in (8, 32, 56):
         if max(abs(pixel[i] - expected[i]) for i in (0, 1)) > 1.5:
             sys.exit(f'pixel {x}, {y} is {tuple(pixel)}, not {expected}, of {box}')
 END
-python3 png.py write gradient/a/0.png
+python3 png.py write gradient/a/0.png 256 256
 for epoch in 0 1 2; do # both kinds of mirror
     expect 0 "$IOBENCH" show gradient --decode jpeg:size=64 --record 0 --epoch $epoch -o seen.png --json=seen.json
     expect 0 python3 png.py read seen.png seen.json
     grep '"mirror"' seen.json >>mirrors
 done
 [ "$(sort -u mirrors | wc -l)" = 2 ] || die "never or always mirrored"
+# Where all that is drawn stands: boxes, crosses, and images of three shapes, one of them damaged.
+python3 png.py write gradient/a/1.png 250 90 && python3 png.py write gradient/a/2.png 40 200
+head -c 900 gradient/a/0.png >gradient/a/3.png
+"$IOBENCH" show gradient --decode jpeg:size=64 --shuffle none --batch-size 5 --seed 2 -o seen.png >seen
+python3 png.py map seen.png >map
+[ "${UPDATE:-0}" = 0 ] || cp map "$SRCDIR/tests/cli/saved/show.txt"
+diff -u "$SRCDIR/tests/cli/saved/show.txt" map || die "the picture differs from saved/show.txt"
 exit 0

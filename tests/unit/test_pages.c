@@ -12,6 +12,7 @@
 #include "cmd/checkpoint/report.h"
 #include "cmd/net/beside.h"
 #include "cmd/net/report.h"
+#include "cmd/line.h"
 #include "cmd/ramp/ramp.h"
 #include "cmd/shuffle/shuffle.h"
 #include "cmd/size/size.h"
@@ -54,7 +55,8 @@ static void assert_document(const char *name, json_t *document)
     if (json_array_size(json_object_get(document, "jobs")) > 0)
         json_object_del(document, "jobs"); /* as of a run */
     json_object_del(document, "checksum");
-    json_object_del(document, "iobench_version");
+    assert_int_equal(json_object_del(document, "iobench_version") == 0,
+                     json_object_get(document, "schema") != NULL);
     json_object_del(json_object_get(document, "place"), "modules");
     json_object_del(json_object_get(document, "environment"), "modules");
     char *dump = json_dumps(document, JSON_INDENT(1) | JSON_REAL_PRECISION(9)), *text;
@@ -792,6 +794,41 @@ static void all_of_a_run(void **unused)
     }
     page_end("run-limits.txt");
     option_release(job_options, &job);
+}
+
+/* ---- the line of a run that is under way ---- */
+
+static void all_of_a_progress(void **unused)
+{
+    struct job job = {.epochs = 1, .cold.drop_caches = JOB_DROP_NO};
+    struct line line = {.shown = true};
+    struct run_progress now[] = {
+        {&job, RUN_INDEX, 0, 0, 0, 0, 0, MS(2600)},
+        {&job, RUN_INDEX, 0, 0, 3, 4, 0, MS(7000)},
+        {&job, RUN_DROP, 0, 0, 0, 0, 0, MS(5000)},
+        {&job, RUN_CALIBRATE, 0, 0, 1, 3, 0, MS(1000)},
+        {&job, RUN_EPOCH, 2, 4, 0, 100, 0, MS(900)},
+        {&job, RUN_EPOCH, 2, 4, 30, 100, 7 * MIB, MS(2000)},
+        {&job, RUN_EPOCH, 2, 4, 1, 100000, 7, MS(4000)},
+        {&job, RUN_EPOCH, 2, 4, 9, 8, 7, MS(900000)},
+        {&job, RUN_DONE, 2, 4, 100, 100, 0, 0},
+    };
+
+    (void)unused;
+    page_begin();
+    const int other = dup(STDERR_FILENO);
+    assert_true(other >= 0 && dup2(STDOUT_FILENO, STDERR_FILENO) >= 0);
+    for (size_t i = 0; i < 2 * sizeof now / sizeof *now; i++) {
+        progress_show(&line, &now[i / 2]); /* the same line is not shown again */
+        if (i == sizeof now / sizeof *now)
+            job = (struct job){.epochs = 6, .runs = 5, .cold.drop_caches = JOB_DROP_YES};
+    }
+    for (size_t i = 0; i < sizeof now / sizeof *now; i++)
+        progress_show(&line, &now[i]);
+    line_clear(&line);
+    assert_true(dup2(other, STDERR_FILENO) >= 0);
+    close(other);
+    page_end("progress.txt");
 }
 
 /* ---- series ---- */
@@ -1861,6 +1898,7 @@ int main(int argument_count, char **arguments)
         cmocka_unit_test(all_of_a_fabric),
         cmocka_unit_test(all_of_two_jobs),
         cmocka_unit_test(all_of_a_run),
+        cmocka_unit_test(all_of_a_progress),
         cmocka_unit_test(all_of_a_series),
         cmocka_unit_test(all_of_a_training),
         cmocka_unit_test(all_of_orders),

@@ -295,11 +295,13 @@ static void damaged_csv_is_refused(void **unused)
 
 static void lines_of_monitor_are_read(void **unused)
 {
-    struct timeline *read =
-        report_lines_load("x", "{\"unix_time_s\":1700000001.0,\"elapsed_s\":1.0,\"interval_s\":1.0,"
-                               "\"storage_read_bytes_per_s\":5e6,\"nfs_read_bytes_per_s\":null}\n"
-                               "{\"unix_time_s\":1700000002.0,\"elapsed_s\":2.0,\"interval_s\":1.0,"
-                               "\"storage_read_bytes_per_s\":7e6,\"nfs_read_bytes_per_s\":null}\n");
+    struct timeline *read = report_lines_load(
+        "x", "{\"unix_time_s\":1700000001.0,\"elapsed_s\":1.0,\"interval_s\":1.0,"
+             "\"storage_read_bytes_per_s\":5e6,\"nfs_read_bytes_per_s\":null,"
+             "\"a_key_of_as_many_bytes_as_there_is_room_and_its_end_is_too_long_"
+             "a_key_of_as_many_bytes_as_there_is_room_and_its_end_is_too_long_\":1}\n"
+             "{\"unix_time_s\":1700000002.0,\"elapsed_s\":2.0,\"interval_s\":1.0,"
+             "\"storage_read_bytes_per_s\":7e6,\"nfs_read_bytes_per_s\":null}\n");
 
     (void)unused;
     assert_non_null(read);
