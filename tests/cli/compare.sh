@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# compare and size on saved results: unchanged text, and the exit status of gates.
+# compare and size on results, all that they print, and the exit status of gates.
 # shellcheck disable=SC2154,SC2034 # tmp and tried are those of streams.sh
 . "$(dirname "$0")/streams.sh"
+COLUMNS=80
+export COLUMNS
 
 # result FILE VALID RATES...: write a result with runs of these rates; SITTING: the id of a session
 # of two alternating jobs.
@@ -28,48 +30,30 @@ result few true 1100 1110
 result broken false 1100 1110 1120 1130 1140
 
 # One session each, regardless of the number of runs: no p, and a conservative gate.
-try 0 compare slow fast
-saved compare.txt
-try 0 compare slow fast --fail-if-slower 5
-try 1 compare fast slow --fail-if-slower 5
-err "B is slower than A by more than 5%"
-try 0 compare fast slow --fail-if-slower 50%
-try 0 compare fast slow
-try 1 compare few slow --fail-if-slower 5
-out "inconclusive"
-try 1 compare slow broken
-out "B is INVALID: it was interrupted"
+page 0 compare slow fast
+page 0 compare slow fast --fail-if-slower 5
+page 1 compare fast slow --fail-if-slower 5
+page 0 compare fast slow --fail-if-slower 50%
+page 0 compare fast slow
+page 1 compare few slow --fail-if-slower 5
+page 1 compare slow broken
 # A degraded result may have had its bytes from memory: it wins nothing without a word.
 DEGRADED=true WHY='"run 1: only 0.0% of the bytes left storage"' result tainted true 1100 1110 1120 1130 1140
 DEGRADED=true result skipped true 1100 1110 1120 1130 1140
 DEGRADED='' WHY=''
-try 1 compare slow tainted
-out "B is DEGRADED: run 1: only 0.0% of the bytes left storage"
-try 1 compare skipped slow
-out "A is DEGRADED: samples were skipped"
-try 0 size tainted --gpus 8
-out "The result is DEGRADED (run 1: only 0.0% of the bytes left storage): do not rely on the following."
-try 0 size broken --gpus 8 --gpu h200 --json
-out '"valid": false'
-out '"invalid_reason": "it was interrupted"'
+page 1 compare slow tainted
+page 1 compare skipped slow
+page 0 size tainted --gpus 8
+page 0 size broken --gpus 8 --gpu h200 --json
 # Nor does a warm one, and a side may be of both kinds.
 CACHE=warm result warm true 1100 1110 1120 1130 1140
 CACHE=''
-try 0 compare slow warm
-out "Caches before the runs: A cold, B warm, so"
-try 0 compare slow : warm fast
-out "Caches before the runs: A cold, B mixed, so"
-try 0 size warm --gpus 8 --gpu h200 --json
-out '"cache_before": "warm"'
-out "The cache was not verified cold: this may be the speed of memory."
-try 0 compare slow warm --json
-out '"b_cache_before": "warm"'
-out '"a_synthetic": false'
-out '"name": "settings.reader"'
-try 1 compare slow broken --json
-out '"b_invalid_reason": "it was interrupted"'
-try 0 compare slow fast --json="$tmp/c.json"
-empty out
+page 0 compare slow warm
+page 0 compare slow : warm fast
+page 0 size warm --gpus 8 --gpu h200 --json
+page 0 compare slow warm --json
+page 1 compare slow broken --json
+page 0 compare slow fast --json="$tmp/c.json"
 
 # A job that is missing passes no gate.
 sed 's/"label": "set"/"label": "other"/' fast >alone
@@ -81,10 +65,8 @@ sed 's/"label": "set"/"label": "other"/' fast >alone
     done
     printf ']}'
 } >both
-try 0 compare both fast
-err "job 'other' is only in the first file"
-try 1 compare both fast --fail-if-slower 5
-err "job 'other' is only in the first file"
+page 0 compare both fast
+page 1 compare both fast --fail-if-slower 5
 
 # Files that were replaced at the path are told, by no means those of another host or path.
 reads() { # FILE NAME HOST PATH IDENTITY: FILE as NAME, with these
@@ -95,20 +77,13 @@ reads fast again here /set 01
 reads fast replaced here /set 02
 reads fast elsewhere there /set 02
 reads fast moved here /old 02
-try 0 compare first again --json
-out '"same_data": true'
-try 0 compare first replaced --json
-out '"same_data": false'
-try 0 compare first replaced
-out "The data set was replaced or written between the results"
-no_out "identity"
-try 0 compare first again : fast
-no_out "replaced or written"
-try 0 compare first : again replaced
-out "The data set was replaced or written between the results"
+page 0 compare first again --json
+page 0 compare first replaced --json
+page 0 compare first replaced
+page 0 compare first again : fast
+page 0 compare first : again replaced
 for file in elsewhere moved fast; do
-    try 0 compare first $file --json
-    out '"same_data": null'
+    page 0 compare first $file --json
 done
 
 # Alternating runs of one session: pairs.
@@ -117,44 +92,32 @@ result before true 1000 1010 990 1005 1020
 result after true 950 965 930 960 962
 result equal true 1001 1008 992 1004 1021
 SITTING=
-try 0 compare before after equal
-saved compare-pairs.txt
-try 1 compare before after --fail-if-slower 4
-try 0 compare before equal --fail-if-slower 0
+page 0 compare before after equal
+page 1 compare before after --fail-if-slower 4
+page 0 compare before equal --fail-if-slower 0
 
 # Several sessions each: one value per session.
 for i in 1 2 3 4; do
     AT=$i result "a$i" true "100$i" "100$i" "101$i"
     AT=$i result "b$i" true "110$i" "110$i" "111$i"
 done
-try 0 compare a1 a2 a3 a4 : b1 b2 b3 b4
-out "A: 12 runs in 4 sessions, B: 12 runs in 4 sessions"
-out "0.029 better"
-no_out "All sessions of one side came before"
-try 0 compare a1 a2 : b3 b4
-out "All sessions of one side came before"
-out "With 2 and 2 sessions even"
+page 0 compare a1 a2 a3 a4 : b1 b2 b3 b4
+page 0 compare a1 a2 : b3 b4
 # A copy would count as another session.
 cp "$tmp/a1" "$tmp/copy"
 for files in "a1 a1" "a1 copy : b1" "a1 a2 : b1 b2 copy"; do
     # shellcheck disable=SC2086 # words
-    try 1 compare $files
-    err "the same result as a1; it cannot count twice"
+    page 1 compare $files
 done
 # A node of 1,000 samples/s feeds four GPUs of 500 samples/s at 50% utilisation.
-try 0 size slow --rate 500 --busy 50
-out " 2.00 4.00"
+page 0 size slow --rate 500 --busy 50
 # A rate that is partly that of memory is no storage's.
 sed 's/"epochs": \[\]/"epochs": [{"limit": "storage"}, {"limit": "page_cache"}]/' slow >mixed
-try 0 size mixed --gpus 8
-out "Some epochs were read from memory"
-try 0 size slow --gpus 8
-no_out "Some epochs were read from memory"
+page 0 size mixed --gpus 8
+page 0 size slow --gpus 8
 # Each of four nodes got a quarter of the rate, so four times as many are needed.
 sed 's/"dataset":/"engine": {"nodes": 4}, &/' slow >four
-try 0 size four --gpus 8 --gpu v100
-out "250 samples/s of 97.66 KiB to each of 4 concurrent nodes"
-out " 44.7 0.18"
-try 1 size /dev/null
-err "/dev/null"
+page 0 size four --gpus 8 --gpu v100
+page 1 size /dev/null
+same compare-gates
 finish
