@@ -57,7 +57,7 @@ CLI_TESTS = \
 	tests/cli/verify.sh \
 	tests/cli/claims.sh tests/cli/width.sh tests/cli/window.sh \
 	tests/cli/workload.sh
-CLI_TESTS += tests/cli/inherited.sh
+CLI_TESTS += tests/cli/inherited.sh tests/cli/run_jobs.sh
 # These compile sources by other compilers and flags than this build's: in .ci/run once.
 CROSS_TESTS = tests/cli/cross.sh tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 CLI_TESTS += tests/cli/escapes.sh
@@ -79,7 +79,7 @@ EXTRA_DIST += tests/cli/cross.sh tests/cli/baseline_cross.sh tests/cli/baseline_
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/as_found.py tests/cli/net_document.py tests/cli/sandbox_probe.c tests/cli/fortified.h \
 	tests/cli/refusals.sh tests/cli/streams.sh tests/cli/watched.py \
 	tests/cli/saved/pages-compare-gates.txt tests/cli/saved/help-compare.txt \
-	tests/cli/saved/doctor.txt tests/cli/saved/show.txt tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
+	tests/cli/saved/run-jobs.txt tests/cli/saved/doctor.txt tests/cli/saved/show.txt tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
 	tests/cli/saved/pages-commands.txt tests/cli/saved/pages-studies.txt \
 	tests/cli/saved/pages-compare.txt tests/cli/saved/pages-data.txt tests/cli/saved/pages-gather.txt \
 	tests/cli/saved/pages-orders.txt tests/cli/saved/pages-options.txt tests/cli/saved/pages-packed.txt tests/cli/saved/pages-plans.txt \
