@@ -25,7 +25,7 @@ def show(place, value):
     elif value not in (0, None, "", False) and not isinstance(value, float) and (place.split(".")[-1].split("[")[0] == "notices" or KEPT.fullmatch(re.sub(r"\[\d+\]", "", place.split(".")[-1]))):
         if not MACHINE.search(str(value)):
             text = re.sub(r"within [0-9.e+]*[1-9][0-9.e+]*%", "within SOME%", str(value))
-            print(f"  {re.sub('notices.*', 'notices', place)} = {re.sub('^--(runs|until).*the interval|, at which --until.*', '', text)}")
+            print(f"  {re.sub('notices.*', 'notices', place)} = {re.sub('^--(runs|until).*(?=the interval)|, at which --until.*', '', text)}")
 for command in open("commands"):
     number, command = command.split(" ", 1)
     print("$ iobench", command, end="")
@@ -52,6 +52,7 @@ small() { # ARGUMENT...: a run that no machine changes
     job "$@" -n 1 --no-calibrate -m 8m -t 1 -q 4 -r pread --shuffle epoch
 }
 "$IOBENCH" pack synthetic:count=50,mean=6000 set -f shards --shards 3 >out 2>err || die "no set: $(cat err)"
+"$IOBENCH" pack synthetic:count=7,mean=6000 few -f recordio >out 2>err || die "no set: $(cat err)"
 cp -R set bad && printf x | dd of="$(ls bad/*-00002-of*)" bs=1 seek=4000 conv=notrunc 2>/dev/null
 small 0 run -d set -B 8 --decode checksum --digest --epochs 2
 small 0 run -d set -B 7 --decode none --limit-samples 20 --ranks 3 --rank 1 --remainder pad
@@ -64,13 +65,13 @@ small 0 run -d set -B 6 --decode checksum --trace t.json
 number=$((number + 1))
 mv t.json r$number.json && : >err$number && echo "$number its trace" >>commands
 train() { # ARGUMENT...
-    job 0 train -d set -N lenet --backend reference --classes 1000 -B 8 -t 1 -m 8m --limit-samples 16 --checkpoint kept "$@"
+    job 0 train -d set -N lenet --backend reference --classes 1000 -B 4 -t 1 -m 8m --limit-samples 4 --checkpoint kept "$@"
 }
-train --epochs 2 --eval-data set
-train --epochs 3 --resume
-job 0 infer -d set -N lenet --backend reference --classes 1000 -B 4 -t 1 -m 8m --checkpoint kept
+train --epochs 1 --eval-data few
+train --epochs 2 --resume
+job 0 infer -d few -N lenet --backend reference --classes 1000 -B 4 -t 1 -m 8m --checkpoint kept
 echo garbage >bad.safetensors
-job 1 infer -d set -N lenet --backend reference --classes 1000 -B 4 -t 1 -m 8m --init bad.safetensors
+job 1 infer -d few -N lenet --backend reference --classes 1000 -B 4 -t 1 -m 8m --init bad.safetensors
 python3 figures.py >pages || fault "no figures"
 sed "s|$T/||g" pages >out
 saved run-jobs.txt
