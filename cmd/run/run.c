@@ -289,12 +289,6 @@ static int sections_run(const struct sections *sections)
 
 /* ---- --beside: what two jobs at once did to each other, round by round ---- */
 
-struct rounds {
-    size_t count;
-    double *walls[BESIDE_MEMBERS]; /* seconds of each round */
-    double *samples[BESIDE_MEMBERS];
-};
-
 /* Return the sum of a figure over a run's epochs. */
 static double sum_of(const json_t *run, const char *key)
 {
@@ -306,25 +300,6 @@ static double sum_of(const json_t *run, const char *key)
     return sum;
 }
 
-static int take_rounds(struct rounds *rounds, json_t *const documents[BESIDE_MEMBERS])
-{
-    rounds->count = json_array_size(json_object_get(documents[0], "runs"));
-    for (int i = 0; i < BESIDE_MEMBERS; i++) {
-        const json_t *runs = json_object_get(documents[i], "runs");
-        if (json_array_size(runs) != rounds->count || rounds->count == 0)
-            return fail(ENODATA, "the jobs did not make the same runs");
-        rounds->walls[i] = memory_array(rounds->count, sizeof(double));
-        rounds->samples[i] = memory_array(rounds->count, sizeof(double));
-        if (!rounds->walls[i] || !rounds->samples[i])
-            return -ENOMEM;
-        for (size_t k = 0; k < rounds->count; k++) {
-            rounds->walls[i][k] = sum_of(json_array_get(runs, k), "wall_s");
-            rounds->samples[i][k] = sum_of(json_array_get(runs, k), "samples");
-        }
-    }
-    return 0;
-}
-
 static double mean(const double *values, size_t count)
 {
     double sum = 0;
@@ -332,12 +307,6 @@ static double mean(const double *values, size_t count)
     for (size_t i = 0; i < count; i++)
         sum += values[i];
     return sum / (double)count;
-}
-
-static double rate(const struct rounds *rounds, int member)
-{
-    return mean(rounds->samples[member], rounds->count) /
-           mean(rounds->walls[member], rounds->count);
 }
 
 static void put_ratio(json_t *object, const char *key, const struct paired *paired)
@@ -351,65 +320,57 @@ static void put_ratio(json_t *object, const char *key, const struct paired *pair
     json_put_number(object, name, paired->high);
 }
 
-static json_t *json_job(const struct rounds *rounds, int job, const json_t *document)
-{
-    const int beside = job + BESIDE_JOBS;
-    const struct paired paired =
-        paired_test(rounds->walls[job], rounds->walls[beside], rounds->count, 1, false);
-    const char *label = load_text(document, "label");
-    json_t *object = json_object();
-
-    /* Drop ", alone" from the label. */
-    const char *comma = label ? strrchr(label, ',') : NULL;
-    json_object_set_new(object, "label",
-                        comma ? json_text_of(label, (size_t)(comma - label)) : json_text(label));
-    json_put_number(object, "alone_s", mean(rounds->walls[job], rounds->count));
-    json_put_number(object, "beside_s", mean(rounds->walls[beside], rounds->count));
-    json_put_number(object, "alone_samples_per_s", rate(rounds, job));
-    json_put_number(object, "beside_samples_per_s", rate(rounds, beside));
-    put_ratio(object, "slow_down", &paired);
-    return object;
-}
-
-/* Both start together: the time at once lasts until the later one ends. */
-static int put_both(json_t *object, const struct rounds *rounds)
-{
-    double *in_turn = memory_array(2 * rounds->count, sizeof *in_turn);
-    double *at_once = in_turn ? in_turn + rounds->count : NULL, shared = 0;
-
-    if (!in_turn)
-        return -ENOMEM;
-    for (size_t i = 0; i < rounds->count; i++) {
-        in_turn[i] = rounds->walls[0][i] + rounds->walls[1][i];
-        at_once[i] = fmax(rounds->walls[2][i], rounds->walls[3][i]);
-        shared += fmin(rounds->walls[2][i], rounds->walls[3][i]) / at_once[i];
-    }
-    const struct paired gain = paired_test(at_once, in_turn, rounds->count, 1, false);
-    json_put_number(object, "in_turn_s", mean(in_turn, rounds->count));
-    json_put_number(object, "at_once_s", mean(at_once, rounds->count));
-    json_put_number(object, "overlap_percent", 100 * shared / (double)rounds->count);
-    put_ratio(object, "gain", &gain);
-    free(in_turn);
-    return 0;
-}
-
 json_t *beside_json(json_t *const documents[BESIDE_MEMBERS], bool has_shared_data)
 {
-    struct rounds rounds = {0};
+    const size_t count = json_array_size(json_object_get(documents[0], "runs"));
+    double *values = memory_array((2 * BESIDE_MEMBERS + 2) * count + 1, sizeof *values);
+    double *walls[BESIDE_MEMBERS], *samples[BESIDE_MEMBERS], shared = 0; /* of each round */
     json_t *object = json_object();
-    int code = take_rounds(&rounds, documents);
+    int code = values ? 0 : -ENOMEM;
 
-    json_object_set_new(object, "rounds", json_integer((json_int_t)rounds.count));
+    for (size_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
+        const json_t *runs = json_object_get(documents[i], "runs");
+        walls[i] = values + i * count;
+        samples[i] = walls[i] + BESIDE_MEMBERS * count;
+        if (json_array_size(runs) != count || count == 0)
+            code = fail(ENODATA, "the jobs did not make the same runs");
+        for (size_t k = 0; k < count && code == 0; k++) {
+            walls[i][k] = sum_of(json_array_get(runs, k), "wall_s");
+            samples[i][k] = sum_of(json_array_get(runs, k), "samples");
+        }
+    }
+    json_object_set_new(object, "rounds", json_integer((json_int_t)count));
     json_object_set_new(object, "same_data", json_boolean(has_shared_data));
     json_t *jobs = json_put_new(object, "jobs", json_array());
-    for (int i = 0; i < BESIDE_JOBS && code == 0; i++)
-        json_array_append_new(jobs, json_job(&rounds, i, documents[i]));
-    if (code == 0)
-        code = put_both(object, &rounds);
-    for (int i = 0; i < BESIDE_MEMBERS; i++) {
-        free(rounds.walls[i]);
-        free(rounds.samples[i]);
+    for (int i = 0; i < BESIDE_JOBS && code == 0; i++) {
+        const double *alone = walls[i], *beside = walls[i + BESIDE_JOBS];
+        const struct paired paired = paired_test(alone, beside, count, 1, false);
+        const char *label = load_text(documents[i], "label");
+        const char *comma = label ? strrchr(label, ',') : NULL; /* of ", alone" */
+        json_t *job = json_append_new(jobs, json_object());
+        json_object_set_new(
+            job, "label", comma ? json_text_of(label, (size_t)(comma - label)) : json_text(label));
+        json_put_number(job, "alone_s", mean(alone, count));
+        json_put_number(job, "beside_s", mean(beside, count));
+        json_put_number(job, "alone_samples_per_s", mean(samples[i], count) / mean(alone, count));
+        json_put_number(job, "beside_samples_per_s",
+                        mean(samples[i + BESIDE_JOBS], count) / mean(beside, count));
+        put_ratio(job, "slow_down", &paired);
     }
+    if (code == 0) { /* both start together: the time at once lasts until the later one ends */
+        double *in_turn = values + 2 * BESIDE_MEMBERS * count, *at_once = in_turn + count;
+        for (size_t i = 0; i < count; i++) {
+            in_turn[i] = walls[0][i] + walls[1][i];
+            at_once[i] = fmax(walls[2][i], walls[3][i]);
+            shared += fmin(walls[2][i], walls[3][i]) / at_once[i];
+        }
+        const struct paired gain = paired_test(at_once, in_turn, count, 1, false);
+        json_put_number(object, "in_turn_s", mean(in_turn, count));
+        json_put_number(object, "at_once_s", mean(at_once, count));
+        json_put_number(object, "overlap_percent", 100 * shared / (double)count);
+        put_ratio(object, "gain", &gain);
+    }
+    free(values);
     if (code == 0)
         return object;
     json_decref(object);

@@ -718,62 +718,47 @@ static json_t *json_cell(const struct sweep *sweep, uint32_t cell)
         "runs", runs);
 }
 
-static json_t *json_effects(const struct sweep *sweep)
-{
-    size_t count;
-    struct sweep_effect *effects = sweep_effects(&sweep->table, &count);
-    json_t *list = json_array();
-
-    for (size_t i = 0; effects && i < count; i++) {
-        const struct sweep_axis *axis = &sweep->plan.axes[effects[i].axis];
-        const struct paired *paired = &effects[i].paired;
-        json_array_append_new(
-            list,
-            json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "option", axis->name,
-                      "value", json_text(axis->values[effects[i].digit]), "against",
-                      json_text(axis->values[0]), "pairs", (json_int_t)paired->pairs,
-                      "pairs_of_other_caches", (json_int_t)effects[i].cache_pairs, "ratio",
-                      json_number(paired->ratio), "ratio_low95", json_number(paired->low),
-                      "ratio_high95", json_number(paired->high), "p", json_number(paired->p),
-                      "p_corrected", json_number(effects[i].p_corrected)));
-    }
-    free(effects);
-    return list;
-}
-
-static json_t *json_scaling(const struct sweep *sweep)
-{
-    const size_t axis = sweep_scaling_axis(&sweep->plan);
-    json_t *cells = json_array();
-
-    if (axis == SWEEP_NO_AXIS) {
-        json_decref(cells);
-        return json_null();
-    }
-    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
-        const struct sweep_scale scale = sweep_scale_of(&sweep->table, cell, axis);
-        json_array_append_new(
-            cells, json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "cell", (json_int_t)cell + 1, "kind",
-                             sweep_scaling_kind(&sweep->plan, cell), "speed_up",
-                             json_number(scale.speed_up.ratio), "speed_up_low95",
-                             json_number(scale.speed_up.low), "speed_up_high95",
-                             json_number(scale.speed_up.high), "efficiency_percent",
-                             json_number(100 * scale.efficiency)));
-    }
-    return json_pack("{s:s, s:s, s:o}", "kind",
-                     sweep_axis_named(&sweep->plan, SWEEP_SCALING)
-                         ? "strong,weak"
-                         : sweep_scaling_kind(&sweep->plan, 0),
-                     "over", sweep->plan.axes[axis].name, "cells", cells);
-}
-
 static json_t *json_of(const struct sweep *sweep, const char *left_out)
 {
-    json_t *cells = json_array();
+    const struct sweep_plan *plan = &sweep->plan;
+    const size_t axis = sweep_scaling_axis(plan);
+    json_t *cells = json_array(), *list = json_array(), *scaling = json_null();
     char fingerprint[17], command[4096];
+    size_t count;
+    struct sweep_effect *effects = sweep_effects(&sweep->table, &count);
 
     for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
         json_array_append_new(cells, json_cell(sweep, cell));
+    for (size_t i = 0; effects && i < count; i++) {
+        const struct sweep_axis *of = &plan->axes[effects[i].axis];
+        const struct paired *paired = &effects[i].paired;
+        json_array_append_new(
+            list, json_pack("{s:s, s:o, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o}", "option",
+                            of->name, "value", json_text(of->values[effects[i].digit]), "against",
+                            json_text(of->values[0]), "pairs", (json_int_t)paired->pairs,
+                            "pairs_of_other_caches", (json_int_t)effects[i].cache_pairs, "ratio",
+                            json_number(paired->ratio), "ratio_low95", json_number(paired->low),
+                            "ratio_high95", json_number(paired->high), "p", json_number(paired->p),
+                            "p_corrected", json_number(effects[i].p_corrected)));
+    }
+    free(effects);
+    if (axis != SWEEP_NO_AXIS) {
+        json_t *scales = json_array();
+        for (uint32_t cell = 0; cell < plan->cells; cell++) {
+            const struct sweep_scale scale = sweep_scale_of(&sweep->table, cell, axis);
+            json_array_append_new(
+                scales, json_pack("{s:I, s:s, s:o, s:o, s:o, s:o}", "cell", (json_int_t)cell + 1,
+                                  "kind", sweep_scaling_kind(plan, cell), "speed_up",
+                                  json_number(scale.speed_up.ratio), "speed_up_low95",
+                                  json_number(scale.speed_up.low), "speed_up_high95",
+                                  json_number(scale.speed_up.high), "efficiency_percent",
+                                  json_number(100 * scale.efficiency)));
+        }
+        scaling = json_pack("{s:s, s:s, s:o}", "kind",
+                            sweep_axis_named(plan, SWEEP_SCALING) ? "strong,weak"
+                                                                  : sweep_scaling_kind(plan, 0),
+                            "over", plan->axes[axis].name, "cells", scales);
+    }
     command_text(sweep->invocation, command, sizeof command);
     return seal_add(json_pack(
         "{s:s, s:i, s:s, s:o, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "schema",
@@ -781,8 +766,8 @@ static json_t *json_of(const struct sweep *sweep, const char *left_out)
         "command", json_text(command), "swept", sweep->target->command->name, "folder",
         json_text(sweep->folder.path), "fingerprint", fingerprint_text(sweep, fingerprint), "runs",
         (json_int_t)sweep->table.rounds, "order_seed", (json_int_t)sweep->settings->order_seed,
-        "left_out_reason", known_text(left_out), "cells", cells, "effects", json_effects(sweep),
-        "scaling", json_scaling(sweep)));
+        "left_out_reason", known_text(left_out), "cells", cells, "effects", list, "scaling",
+        scaling));
 }
 
 /* ---- CSV ---- */
