@@ -71,76 +71,50 @@ static void fill_rectangle(struct show_sheet *sheet, uint32_t x, uint32_t y, uin
             memcpy(pixel_at(sheet, column, row), colour, PIXEL_BYTES);
 }
 
-static void draw_whole(struct show_sheet *sheet, uint32_t i, const uint8_t *whole,
-                       const struct view_shown *shown)
-{
-    const uint32_t x = cell_x(sheet, i), y = cell_y(sheet, i);
-    uint32_t width, height;
-
-    /* Size of the whole image with its own aspect ratio, which fits into the square. */
-    const double longer = shown->width > shown->height ? shown->width : shown->height;
-    width = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->width / longer));
-    height = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->height / longer));
-    for (uint32_t at = 0; at < height; at++) {
-        const uint8_t *line =
-            whole + (size_t)(at * sheet->thumb / height) * sheet->thumb * PIXEL_BYTES;
-        for (uint32_t column = 0; column < width; column++)
-            memcpy(pixel_at(sheet, x + column, y + at),
-                   line + (size_t)(column * sheet->thumb / width) * PIXEL_BYTES, PIXEL_BYTES);
-    }
-    /* Draw the box within a width x height picture at x, y. */
-    const double scale_x = (double)width / shown->width, scale_y = (double)height / shown->height;
-    const uint32_t left = (uint32_t)(shown->box.x * scale_x);
-    const uint32_t top = (uint32_t)(shown->box.y * scale_y);
-    uint32_t across = (uint32_t)ceil(shown->box.width * scale_x);
-    uint32_t down = (uint32_t)ceil(shown->box.height * scale_y);
-    across = left + across > width ? width - left : across;
-    down = top + down > height ? height - top : down;
-    const uint32_t thick = across > LINE && down > LINE ? LINE : 1;
-    fill_rectangle(sheet, x + left, y + top, across, thick, box_colour);
-    fill_rectangle(sheet, x + left, y + top + down - thick, across, thick, box_colour);
-    fill_rectangle(sheet, x + left, y + top, thick, down, box_colour);
-    fill_rectangle(sheet, x + left + across - thick, y + top, thick, down, box_colour);
-}
-
 /* Fill cell i. whole: thumb x thumb RGB pixels of the whole image, stretched to a square; NULL: it
  * cannot be decoded. row: side x side pixels of the box, or NULL: crossed out. */
 static void sheet_show(struct show_sheet *sheet, uint32_t i, const uint8_t *whole,
                        const uint8_t *row, const struct view_shown *shown)
 {
-    const uint32_t x = cell_x(sheet, i) + sheet->thumb + GAP, y = cell_y(sheet, i);
+    const uint32_t x = cell_x(sheet, i), y = cell_y(sheet, i), beside = x + sheet->thumb + GAP;
 
-    if (whole)
-        draw_whole(sheet, i, whole, shown);
+    if (whole) {
+        /* Size of the whole image with its own aspect ratio, which fits into the square. */
+        const double longer = shown->width > shown->height ? shown->width : shown->height;
+        const uint32_t width = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->width / longer));
+        const uint32_t height = (uint32_t)fmax(1, nearbyint(sheet->thumb * shown->height / longer));
+        for (uint32_t at = 0; at < height; at++) {
+            const uint8_t *line =
+                whole + (size_t)(at * sheet->thumb / height) * sheet->thumb * PIXEL_BYTES;
+            for (uint32_t column = 0; column < width; column++)
+                memcpy(pixel_at(sheet, x + column, y + at),
+                       line + (size_t)(column * sheet->thumb / width) * PIXEL_BYTES, PIXEL_BYTES);
+        }
+        /* Draw the box within a width x height picture at x, y. */
+        const double scale_x = (double)width / shown->width,
+                     scale_y = (double)height / shown->height;
+        const uint32_t left = (uint32_t)(shown->box.x * scale_x);
+        const uint32_t top = (uint32_t)(shown->box.y * scale_y);
+        uint32_t across = (uint32_t)ceil(shown->box.width * scale_x);
+        uint32_t down = (uint32_t)ceil(shown->box.height * scale_y);
+        across = left + across > width ? width - left : across;
+        down = top + down > height ? height - top : down;
+        const uint32_t thick = across > LINE && down > LINE ? LINE : 1;
+        fill_rectangle(sheet, x + left, y + top, across, thick, box_colour);
+        fill_rectangle(sheet, x + left, y + top + down - thick, across, thick, box_colour);
+        fill_rectangle(sheet, x + left, y + top, thick, down, box_colour);
+        fill_rectangle(sheet, x + left + across - thick, y + top, thick, down, box_colour);
+    }
     for (uint32_t at = 0; row && at < sheet->side; at++)
-        memcpy(pixel_at(sheet, x, y + at), row + (size_t)at * sheet->side * PIXEL_BYTES,
+        memcpy(pixel_at(sheet, beside, y + at), row + (size_t)at * sheet->side * PIXEL_BYTES,
                (size_t)sheet->side * PIXEL_BYTES);
     if (!row) {
         for (uint32_t at = 0; at + LINE <= sheet->side; at++) {
-            fill_rectangle(sheet, x + at, y + at, LINE, LINE, cross_colour);
-            fill_rectangle(sheet, x + sheet->side - LINE - at, y + at, LINE, LINE, cross_colour);
+            fill_rectangle(sheet, beside + at, y + at, LINE, LINE, cross_colour);
+            fill_rectangle(sheet, beside + sheet->side - LINE - at, y + at, LINE, LINE,
+                           cross_colour);
         }
     }
-}
-
-/* Encode as PNG, for the caller to free. Returns 0 or -ENOMEM. */
-static int sheet_png(const struct show_sheet *sheet, char **png, size_t *bytes)
-{
-    png_image image = {.version = PNG_IMAGE_VERSION,
-                       .width = sheet->width,
-                       .height = sheet->height,
-                       .format = PNG_FORMAT_RGB};
-    struct text_stream stream;
-
-    if (text_stream_open(&stream))
-        return -ENOMEM;
-    const bool written = png_image_write_to_stdio(&image, stream.stream, 0, sheet->pixels, 0, NULL);
-    const int code = text_stream_take(&stream, png, bytes);
-    if (code || written)
-        return code;
-    free(*png);
-    *png = NULL;
-    return fail(ENOMEM, "libpng cannot write the picture: %s", image.message);
 }
 
 enum { BATCH_MAX = 1024, THUMB_OF_ONE = 448, TEXT_BYTES = 512 };
@@ -387,9 +361,20 @@ static int show_all(struct show *show, const char *path)
         return code;
     const struct show_settings *settings = show->settings;
     if (settings->output) {
+        png_image image = {.version = PNG_IMAGE_VERSION,
+                           .width = show->sheet.width,
+                           .height = show->sheet.height,
+                           .format = PNG_FORMAT_RGB};
+        struct text_stream stream;
         char *png = NULL;
         size_t bytes = 0;
-        code = sheet_png(&show->sheet, &png, &bytes);
+        code = text_stream_open(&stream);
+        const bool written = code == 0 && png_image_write_to_stdio(&image, stream.stream, 0,
+                                                                   show->sheet.pixels, 0, NULL);
+        if (code == 0)
+            code = text_stream_take(&stream, &png, &bytes);
+        if (code == 0 && !written)
+            code = fail(ENOMEM, "libpng cannot write the picture: %s", image.message);
         if (code == 0)
             code = report_write_file(settings->output, png, bytes);
         free(png);
