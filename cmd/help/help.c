@@ -330,18 +330,6 @@ static void print_plugin_options(FILE *stream, const struct plugin *plugin)
     }
 }
 
-/* The first command that takes a plug-in of the family; one does. */
-static const struct command *user_of(const struct family *family)
-{
-    for (int i = 0;; i++) {
-        assert(command_registry[i]);
-        const struct option_spec *table = command_registry[i]->options;
-        const struct option_spec *row = table ? option_find(table, family->option) : NULL;
-        if (row && row->type == OPTION_TEXT)
-            return command_registry[i];
-    }
-}
-
 /* Explain every plug-in of that name. Returns their number. */
 static int help_plugin(FILE *stream, const char *name)
 {
@@ -355,8 +343,16 @@ static int help_plugin(FILE *stream, const char *name)
         const bool has_options = plugin->options && plugin->options->name;
         const char *heading = "\nExamples:\n";
         char use[64];
-        fprintf(stream, "Usage: iobench %s --%s %s%s\n\n", user_of(family)->name, family->option,
-                plugin->name, has_options ? "[:OPTION=VALUE,...]" : "");
+        int user = 0; /* the first command that takes a plug-in of the family */
+        for (const struct option_spec *row = NULL; command_registry[user]; user++) {
+            const struct option_spec *table = command_registry[user]->options;
+            row = table ? option_find(table, family->option) : NULL;
+            if (row && row->type == OPTION_TEXT)
+                break;
+        }
+        assert(command_registry[user]); /* one does */
+        fprintf(stream, "Usage: iobench %s --%s %s%s\n\n", command_registry[user]->name,
+                family->option, plugin->name, has_options ? "[:OPTION=VALUE,...]" : "");
         words_print(stream, "", 0, plugin->summary);
         if (has_options)
             fprintf(stream, "\nOptions; the first needs no name:\n");
