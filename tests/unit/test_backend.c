@@ -475,6 +475,41 @@ static void dropout_is_the_same_on_every_backend(void **unused)
     each_backend(small, dropped);
 }
 
+/* Each allocation of opening fails in turn. */
+static void without_memory_a_backend_says_so(void **unused)
+{
+    struct graph *graph = small();
+    float *ranges = calloc(graph->node_count, sizeof *ranges);
+
+    (void)unused;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        ranges[i] = 1;
+    for (int inference = 0; inference < 2; inference++) {
+        const struct backend_config config = {.graph = graph,
+                                              .batch_size = BATCH,
+                                              .training = !inference,
+                                              .threads = 1,
+                                              .ranges = inference ? ranges : NULL};
+        uint64_t refused = 0;
+        for (int code = -ENOMEM; code && allocations_counted; refused++) {
+            struct plugin_choice choice;
+            struct backend backend;
+            assert_int_equal(plugin_choose("backend", backend_registry, "reference", &choice), 0);
+            const uint64_t before = counter_get(&allocations);
+            allocation_refused = before + refused + 1;
+            code = backend_open(&backend, &choice, &config);
+            const bool was_refused = counter_get(&allocations) >= allocation_refused;
+            allocation_refused = 0;
+            assert_int_equal(code, was_refused ? -ENOMEM : 0);
+            backend_close(&backend);
+            plugin_release(&choice);
+        }
+        assert_true(refused > 5 || !allocations_counted);
+    }
+    free(ranges);
+    graph_destroy(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -492,6 +527,7 @@ int main(void)
         cmocka_unit_test(updates_are_as_the_kernels_have_them),
         cmocka_unit_test(gradients_are_clipped_by_the_norm_of_all),
         cmocka_unit_test(threads_do_not_change_the_norm),
+        cmocka_unit_test(without_memory_a_backend_says_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

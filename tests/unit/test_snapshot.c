@@ -202,9 +202,19 @@ static void commit_whole(const struct snapshot_store *store, bool is_single, uin
     snapshot_release(&made);
 }
 
+static int next_descriptor(void)
+{
+    const int fd = dup(0);
+
+    close(fd);
+    return fd;
+}
+
 /* A newer one that lost a file, or the end of one, is no reason to remove a good one. */
 static void a_good_one_stays_while_newer_ones_lack_bytes(void **unused)
 {
+    const int before = next_descriptor();
+
     (void)unused;
     for (int single = 0; single < 2; single++) {
         const char *name = single ? SNAPSHOT_SINGLE : "weights-000003.bin";
@@ -231,6 +241,7 @@ static void a_good_one_stays_while_newer_ones_lack_bytes(void **unused)
         snprintf(lost, sizeof lost, "lost%d/checkpoint-000001", single);
         assert_false(file_exists(folder_path(lost)));
         snapshot_close(&store);
+        assert_int_equal(next_descriptor(), before);
     }
 }
 
