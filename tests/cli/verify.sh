@@ -40,28 +40,6 @@ grep -q '"fault_count": 2' faults.json || die "no JSON in the file"
 "$IOBENCH" verify flipped --threads 7 | grep offset >seven
 cmp one seven || die "the faults depend on the threads"
 
-# ---- framing: a wrong length, a truncated file, an empty one, other contents ----
-cp -r good long
-poke long/$shard "$two" '\377\377\377\377\377\377\377\177'
-expect 1 "$IOBENCH" verify long
-says "long/$shard: offset $two: "
-cp -r good cut
-truncate -s $((five + 100)) cut/$shard
-expect 1 "$IOBENCH" verify cut
-says "cut/$shard: offset $five: " "5 records"
-mkdir empty
-: >empty/$shard
-expect 1 "$IOBENCH" verify empty
-says "empty"
-mkdir noise
-head -c 100000 /dev/urandom >noise/$shard
-expect 1 "$IOBENCH" verify --format shards noise
-says "noise/$shard: offset 0: "
-expect 0 "$IOBENCH" pack good three --shards 3
-rm three/train-00001-of-00003
-expect 1 "$IOBENCH" verify three
-says "00001-of-00003"
-
 # ---- a file truncated between records looks complete: its .idx or the missing end reveals it ----
 cp -r good-recordio cut-record
 five=$(offset_of good-recordio 5)

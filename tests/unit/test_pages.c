@@ -1428,7 +1428,7 @@ static void command_line(const struct command *command, const char *line)
 
 /* What stands for the measurements, and what they were asked for. */
 static struct {
-    unsigned calls, devices, good; /* good: measurements before that of the code */
+    unsigned calls, devices, skips, good; /* good: measurements before that of the code */
     struct ranks_place place;
     struct storage_share share;
     struct guard_counts guard;
@@ -1546,7 +1546,7 @@ STANDS_FOR(int, run_jobs, const struct job *jobs, uint32_t count, struct ranks *
                                   .paced_ns = ns + MS(1),
                                   .read_samples = 600,
                                   .read_ns = MS(1000),
-                                  .skipped = made.calls == 3,
+                                  .skipped = made.skips,
                                   .limit = load < 37 ? RESULT_LIMIT_TRAINER : RESULT_LIMIT_STORAGE};
         run->cold.state = ranks->place.ranks == 1 ? RESULT_CACHE_COLD : RESULT_CACHE_WARM;
         for (uint64_t i = 10; i < samples / 4; i++)
@@ -1729,6 +1729,9 @@ static void commands_of_made_measurements(void **unused)
     command_line(&command_ramp, RAMP "--from 8 --to 8 --json - --label mine");
     command_line(&command_ramp, RAMP "--from 8 --to 8");
     made.degraded = NULL;
+    for (made.skips = 1; made.skips < 3; made.skips++)
+        command_line(&command_ramp, RAMP "--from 3 --to 3 --runs 1");
+    made.skips = 0;
     made.place = (struct ranks_place){.ranks = 4, .nodes = 2, .local_ranks = 2};
     command_line(&command_ramp, RAMP "--from 50 --to 20 --runs 1");
     made.place = (struct ranks_place){0};
