@@ -81,20 +81,6 @@ if [ -e "$1" ]; then
     says "11 samples" "1 sample was left out"
     expect 1 "$IOBENCH" inspect from-folder # truncated.jpg is one of them
     says "labels     0 .. 1" "1 of 12 sampled records" # ant is 0
-    if built_with ARCHIVE; then
-        tar -C tree -czf tree.tar.gz train
-        tar -C tree -cf tree.tar train
-        mkdir inner
-        for class in cat ant; do
-            tar -C tree/train/$class -cf inner/$class.tar .
-        done
-        tar -C inner -cf nested.tar cat.tar ant.tar
-        for archive in tree.tar.gz tree.tar nested.tar; do
-            expect 0 "$IOBENCH" pack $archive "from-$archive"
-            says "archive, labels from folders"
-            same_digest from-folder "from-$archive"
-        done
-    fi
 fi
 
 # ---- IDX files: small ones are packed in tests/cli/saved/refusals-files.txt ----

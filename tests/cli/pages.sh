@@ -175,7 +175,7 @@ same commands
 # ---- sweeps, of made measurements ----
 cat >made <<'END'
 # RANKS iobench OPTION...: the JSON of one job
-ranks=$1 valid=true why=null limit=decode cache=cold degraded=false
+ranks=$1 valid=true why=null poor=null limit=decode cache=cold degraded=false
 shift 2
 echo "$*" >>launched
 for word; do
@@ -191,7 +191,7 @@ case $order in
 none) echo "no <such> order" >&2 && exit 3 ;;
 buffer:2) kill -9 $$ ;;
 buffer:3) valid=false why='"was not cold"' ;;
-buffer:4) degraded=true why='"records were skipped"' ;;
+buffer:4) degraded=true poor='"records were skipped"' ;;
 buffer:5) limit=storage ;;
 buffer:6) valid=false why='"interrupted by a signal"' ;;
 esac
@@ -201,7 +201,7 @@ case $json,$ranks in
 *) wait=2 ;;
 esac
 cat >"$json.new" <<JSON && mv "$json.new" "$json"
-{"jobs": [{"valid": $valid, "invalid_reason": $why, "degraded": $degraded, "degraded_reason": $why, "place": {"host": "node7"},
+{"jobs": [{"valid": $valid, "invalid_reason": $why, "degraded": $degraded, "degraded_reason": $poor, "place": {"host": "node7"},
  "summary": {"samples_per_s": $rate, "limit": "$limit", "cache_before": "$cache"}, "engine": {"ranks": $ranks},
  "dataset": {"path": "/set", "format": "tar", "samples": ${SAMPLES:-77}, "record_bytes": 7700, "identity": "${IDENTITY:-one}"},
  "runs": [{"epochs": [{"wall_s": 40, "wait_s": $wait, "upload_s": 1, "compute_s": 4, "exchange_s": 7, "update_s": 8, "start_barrier_s": 3, "stop_barrier_s": 6}]}]}]}
@@ -224,6 +224,8 @@ swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6
 swept 0 replaced --threads 1,2 --runs 1
 SAMPLES=78 swept 1 replaced --threads 1,2 --runs 2
 IDENTITY=two swept 1 replaced --threads 1,2 --runs 3
+swept 1 failing --shuffle none,epoch --runs 1
+SAMPLES=78 swept 1 failing --shuffle none,epoch --runs 2
 swept 0 late --threads 1,2,3 --budget 1ns --runs 1 --json -
 swept 0 late --threads 1,2,3 --budget 1ns --runs 1
 echo '{"jobs": []}' >late/cell-00001-run-1.json && swept 1 late --threads 1,2,3 --runs 1

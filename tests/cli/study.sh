@@ -147,13 +147,6 @@ command=ramp --data '$PWD/ramped' --decode jpeg --on-error skip -B 1 --from 1 --
 END
 expect 0 "$IOBENCH" study ./ramp.ini -o ramped-study
 says "a: 1 record was skipped"
-# The JSON and the picture say so, too, and which runs are missing.
-printf '[table]\ncolumn=runs: count(job.runs)\n[picture]\nkind=bars\nbars=runs\n[run gone]\ncommand=run --data /nowhere/at/all\n' >>doubts.ini
-expect 1 "$IOBENCH" study ./doubts.ini -o doubts --json=doubts.json
-holds doubts.json '[doubt["in_figures"] for doubt in it["doubts"]] == [True, True, False] and
-    "skipped" in it["doubts"][0]["reason"] and it["doubts"][2]["run"] == "gone" and "nowhere" in it["doubts"][2]["reason"]' ||
-    die "the JSON drops it: $(cat doubts.json)"
-grep -q "some runs are DEGRADED" doubts/picture.svg || die "the picture drops it"
 
 # After a rebuild a study trains again: the weights of the earlier build are in its folder.
 if out=$(grep -- '--checkpoint {out}' "$SRCDIR"/cmd/study/*.ini | grep 'command=train' | grep -v -- '--restart'); then

@@ -1707,6 +1707,7 @@ static void commands_of_made_measurements(void **unused)
         &command_infer, LENET
         "--batch-size 2,3 --precision int8,fp16,int8 --warmup 9 --init weights --json report");
     command_line(&command_infer, LENET "--warmup 8 --calibrate-data set --calibrate-by absmax");
+    command_line(&command_infer, LENET "--batch-size 8,1048577");
     command_line(&command_infer, LENET "--precision fp8");
     command_line(&command_infer, LENET "--precision fp32,fp32,fp32,fp32,fp32,fp32,fp32,fp32,fp32");
     command_line(&command_infer, LENET "--checkpoint set --init weights");
