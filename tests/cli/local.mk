@@ -78,15 +78,7 @@ TESTS += $(CROSS_TESTS) $(CLI_TESTS)
 EXTRA_DIST += tests/cli/cross.sh tests/cli/baseline_cross.sh tests/cli/baseline_library.sh
 EXTRA_DIST += $(CLI_TESTS) tests/cli/cli.sh tests/cli/hold.sh tests/cli/browser.py tests/cli/as_found.py tests/cli/net_document.py tests/cli/sandbox_probe.c tests/cli/fortified.h \
 	tests/cli/refusals.sh tests/cli/streams.sh tests/cli/watched.py \
-	tests/cli/saved/pages-compare-gates.txt tests/cli/saved/help-compare.txt \
-	tests/cli/saved/run-jobs.txt tests/cli/saved/doctor.txt tests/cli/saved/show.txt tests/cli/saved/help-completion.txt tests/cli/saved/help-size.txt \
-	tests/cli/saved/pages-commands.txt tests/cli/saved/pages-studies.txt \
-	tests/cli/saved/pages-compare.txt tests/cli/saved/pages-data.txt tests/cli/saved/pages-gather.txt \
-	tests/cli/saved/pages-orders.txt tests/cli/saved/pages-options.txt tests/cli/saved/pages-packed.txt tests/cli/saved/pages-plans.txt \
-	tests/cli/saved/pages-report.txt \
-	tests/cli/saved/pages-results.txt \
-	tests/cli/saved/pages-size.txt \
-	tests/cli/saved/refusals-files.txt tests/cli/saved/refusals-rest.txt tests/cli/saved/refusals-runs.txt
+	tests/cli/saved
 
 check_PROGRAMS += tests/cli/metrics_check
 tests_cli_metrics_check_SOURCES = tests/cli/metrics_check.c

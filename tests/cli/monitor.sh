@@ -66,7 +66,7 @@ done
 # Without a command it goes on until it is asked to end.
 "$IOBENCH" monitor --probes=cpu --interval=100ms . >log 2>&1 &
 while ! [ -s log ] && kill -0 $!; do sleep 0.1; done
-kill $! && wait $! || die "did not end by itself: $(cat log)"
+{ kill $! && wait $!; } || die "did not end by itself: $(cat log)"
 
 # The mean latency is over reads, not over lines.
 expect 0 "$IOBENCH" monitor --json="$T/lines" --interval=100ms --probes=disk,cpu "$T" -- sh -c "
