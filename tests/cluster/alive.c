@@ -85,7 +85,7 @@ static void require(bool good, const char *what)
 
 extern const struct ranks_ops iobench_ranks_mpi;
 
-/* Begin one of the calls of ranks that move data (`bytes` each). */
+/* Begin a call that moves data between ranks. */
 static int begin(void *state, uint32_t rank, const char *call, uint64_t bytes)
 {
     static uint64_t data[4], all[8];

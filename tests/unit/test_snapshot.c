@@ -202,18 +202,19 @@ static void commit_whole(const struct snapshot_store *store, bool is_single, uin
     snapshot_release(&made);
 }
 
-static int next_descriptor(void)
+static int count_descriptors(void)
 {
-    const int fd = dup(0);
+    int count = 0;
 
-    close(fd);
-    return fd;
+    for (int fd = 0; fd < 256; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
 }
 
 /* A newer one that lost a file, or the end of one, is no reason to remove a good one. */
 static void a_good_one_stays_while_newer_ones_lack_bytes(void **unused)
 {
-    const int before = next_descriptor();
+    const int before = count_descriptors();
 
     (void)unused;
     for (int single = 0; single < 2; single++) {
@@ -241,7 +242,7 @@ static void a_good_one_stays_while_newer_ones_lack_bytes(void **unused)
         snprintf(lost, sizeof lost, "lost%d/checkpoint-000001", single);
         assert_false(file_exists(folder_path(lost)));
         snapshot_close(&store);
-        assert_int_equal(next_descriptor(), before);
+        assert_int_equal(count_descriptors(), before);
     }
 }
 
