@@ -19,11 +19,11 @@ result() {
     cat >"$file" <<END
 {"schema": "iobench-result", "schema_version": 1, "jobs": [{"label": "${LABEL-job}", "valid": ${VALID:-true},
  "headline": "valid, cold", "entries": [{"name": "Data", "text": "a <set> of $host"}],
- "sitting": {"id": "${SITTING:-$file}", "jobs": ${SITTING:+1}1, "turns": 1}, "started": "2026-01-02T00:00:0${to}Z",
+ "sitting": {"id": "${SITTING:-$file}", "jobs": ${SITTING:+1}1, "turns": ${TURNS:-1}}, "started": "2026-01-02T00:00:0${to}Z",
  "degraded": $([ "${WHY-}" ] && echo true || echo false), "degraded_reason": ${WHY:-null}, "invalid_reason": null, "settings": {"reader": "$file", "runs": $#,
  "ranks": ${RANKS:-2}, "rank": $from, "epochs": 1, "shuffle": "${SHUFFLE:-epoch}", "label": "$file"${WEAK-}},
  "dataset": {"path": "/data", "format": "tar", "mean_record_bytes": 100000, "samples": ${SAMPLES:-10000},
- "record_bytes": 1000000000, "identity": "${IDENTITY:-1}", "synthetic": ${SYNTHETIC:-false}},
+ "record_bytes": ${BYTES:-1000000000}, "identity": "${IDENTITY:-1}", "synthetic": ${SYNTHETIC:-false}},
  "engine": {"ranks": ${USED:-1}, "nodes": 1, "decode_threads": 4}, "place": {"host": "$host", "cpu_count": $to},
  "summary": {"complete_runs": ${COMPLETE:-1}, "samples_per_s": $1, "record_bytes_per_s": ${1}00000,
  "limit": "${LIMIT:-storage}", "cache_before": "${CACHE:-cold}", "samples": 5000, "skipped_samples": $from,
@@ -58,6 +58,7 @@ refuse valid.json VALID=false
 refuse runs.json COMPLETE=2
 refuse step.json STEP=-0.11
 refuse set.json SAMPLES=10001
+refuse bytes.json BYTES=1000000001
 refuse shuffle.json SHUFFLE=none
 page 1 gather a.json poor.json
 result other.json node3 5 6 900
@@ -88,6 +89,8 @@ page 1 compare pair1-0.json pair2-0.json :
 SITTING=pair3 COMPLETE=6 result like-0.json node1 0 3 1000 1000 1000 1000 1000 1000
 SITTING=pair3 COMPLETE=6 result like-100.json node1 0 3 970 990 1000 980 1010 990
 page 0 compare like-0.json like-100.json --fail-if-slower 0.5
+SITTING=pair3 COMPLETE=6 TURNS=2 result turns.json node1 0 3 970 990 1000 980 1010 990
+page 0 compare like-0.json turns.json
 page 0 compare five.json : a.json b.json --json
 page 1 compare five.json slow.json a.json b.json : pair1-0.json pair2-0.json like-0.json late.json
 page 1 compare five.json slow.json : pair1-0.json pair2-0.json --json
@@ -110,6 +113,7 @@ order() { # NAME LABELS RATE FRONT COLD
 }
 echo "[$(order none 1 9e8 true 3), $(order buffer:99 4 7e8 true 3), $(order block 4.1 6.9e8 false 2), $(order epoch 8 2e8 true 3),
     $(order far 9 1e8 false 3), $(order unread 5 0 false 0)]" >orders.json
+echo "[$(order unread 5 0 false 0)]" >unread.json
 LINES='"read_bytes_per_s", "net_receive_bytes_per_s", "net_transmit_bytes_per_s", "cpu_user_percent", "cpu_system_percent",
     "cpu_io_wait_percent", "page_cache_bytes", "dirty_bytes", "gpu_utilization_percent", "gpu_power_watts"' \
     READS=', "read_latency": {"p50_s": 0.001, "p99_s": 0.002, "first_epoch": {"p50_s": 0.001, "p90_s": 0.002, "p99_s": 0.003},
@@ -117,7 +121,7 @@ LINES='"read_bytes_per_s", "net_receive_bytes_per_s", "net_transmit_bytes_per_s"
     "quantiles": [[0, 0.001], [0.5, 0.006], [0.9, 0], [0.99, 0.007], [1, 0.02]]}}' \
     result latencies.json node3 1 6 1000
 for ranks in 1 2 4; do
-    USED=$ranks result strong$ranks.json node3 0 5 $((1000 * ranks - 10 * ranks * ranks))
+    READS=', "read_latency": {"p50_s": 0.00'$ranks'}' USED=$ranks result strong$ranks.json node3 0 5 $((1000 * ranks - 10 * ranks * ranks))
     USED=$ranks WEAK=', "limit_samples_per_rank": 7' SHUFFLE=none result weak$ranks.json node3 0 5 $((900 * ranks))
 done
 inferred() { # PRECISION BATCH RATE
@@ -126,7 +130,7 @@ inferred() { # PRECISION BATCH RATE
 }
 printf '{"schema": "iobench-infer", "schema_version": 1, "started": "2026-01-02T00:00:00Z", "network": "lenet", "batch_sizes": [%s, %s, %s, %s]}' \
     "$(inferred fp32 1 100)" "$(inferred fp32 8 200)" "$(inferred bf16 1 300)" "$(inferred bf16 8 0)" >inferred.json
-for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "latencies.json inferred.json" "a.json late.json" "orders.json" \
+for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "latencies.json inferred.json" "a.json late.json" "orders.json" "unread.json" \
     "weak4.json strong4.json strong1.json weak1.json strong2.json weak2.json"; do
     # shellcheck disable=SC2086,SC2123 # a list; no other program
     (PATH=/nothing && "$IOBENCH" report $files -o - --title "a <title>" >report.html 2>err) || fault "report $files"

@@ -22,6 +22,7 @@ static bool replaces(const char *text, const char *there)
     assert_int_equal(write(fd, there, strlen(there)), strlen(there));
     close(fd);
     const int code = replaced_check(path, text, strlen(text));
+    assert_int_equal(report_write_file(path, text, strlen(text)) == 0, code == 0);
     unlink(path);
     return code == 0;
 }
