@@ -203,9 +203,23 @@ static void a_slow_consumer_says_nothing_of_the_storage(void **unused)
     assert_int_equal(depth.now, 16);
 }
 
+static void a_fixed_depth_is_found(void **unused)
+{
+    struct depth depth;
+
+    (void)unused;
+    depth_start(&depth, 12);
+    assert_false(depth.is_found);
+    depth_fix(&depth);
+    assert_true(depth.is_found && !depth.reversed && depth.now == 12 && depth.knee == 12);
+    depth_start(&depth, 1);
+    assert_true(depth.is_found && depth.now == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fixed_depth_is_found),
         cmocka_unit_test(the_knee_lies_where_throughput_ends_to_grow),
         cmocka_unit_test(slow_and_fast_storage_take_as_long_as_they_must),
         cmocka_unit_test(a_depth_that_hurts_is_not_chosen),

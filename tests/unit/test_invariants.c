@@ -128,6 +128,9 @@ static void a_broken_epoch_is_told(void **unused)
     BREAK(upload_ns, S(0.2), "add up to");
     BREAK(exchange_ns, S(0.2), "add up to");
     BREAK(update_ns, S(0.2), "add up to");
+    BREAK(update_ns, S(0.05) + 21000001, "add up to"); /* 1% and 1 ms more, to a nanosecond */
+    epoch.update_ns--;
+    assert_int_equal(invariants_epoch(&epoch, 100, 8, 3), 0);
     BREAK(first_step_ns, S(2.5), "first step ended after, s: 2.5, but the epoch took 2");
     BREAK(first_compute_ns, S(1.5), "the first step's compute, s: 1.5, but that of all steps 1.25");
 #undef BREAK

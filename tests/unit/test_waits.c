@@ -222,6 +222,12 @@ static int busy_seen(void *context, const struct result_epoch *epoch, uint64_t d
                                                                                          : 0;
 }
 
+static int stopped(void *unused)
+{
+    (void)unused;
+    return -EINTR;
+}
+
 /* One step of 20 seconds, which is ended as soon as it is on the meter. */
 static void the_engine_tells_it(void **unused)
 {
@@ -255,6 +261,14 @@ static void the_engine_tells_it(void **unused)
         fail_msg("%s", fail_reason());
     memset(&site, 0xff, sizeof site); /* the engine has its own */
     assert_int_equal(engine_run(engine, 1, &hooks, &run, &result), -EINTR);
+    engine_destroy(engine);
+    /* A stop ends it before, too, while memory for rows is touched. */
+    job_release(&plugins);
+    assert_int_equal(option_set(job_options, &job, "decode", "jpeg:size=8", "test"), 0);
+    assert_int_equal(job_choose(&job, &plugins), 0);
+    site = (struct engine_config){
+        .job = &job, .plugins = &plugins, .catalog = catalog, .meter = &meter, .tick.ask = stopped};
+    assert_int_equal(engine_create(&site, &result, &engine), -EINTR);
     engine_destroy(engine);
     job_release(&plugins);
     option_release(job_options, &job);
