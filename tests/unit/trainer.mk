@@ -8,7 +8,7 @@ UNIT_TESTS += tests/unit/test_buckets
 UNIT_TESTS += tests/unit/test_weights
 
 UNIT_LONG += tests/unit/test_networks
-tests_unit_test_networks_SOURCES = tests/unit/test_networks.c tests/unit/unit.h
+tests_unit_test_networks_SOURCES = tests/unit/test_networks.c tests/unit/golden.h tests/unit/unit.h
 
 # The kernels compiled in double; the library's own are not linked.
 UNIT_TESTS += tests/unit/test_kernels
