@@ -8,7 +8,6 @@ SMALL="--records 5000 --shards 7 --classes 10 --batch-size 32"
 # shellcheck disable=SC2086
 expect 0 "$IOBENCH" shuffle $SMALL --partition all --ranks 1,3 --plot orders.svg
 says "5,000 records in 7 shards" "partition replicated, 3 ranks" "corgipile" "Random draw"
-grep -q "</svg>" orders.svg || die "no picture"
 [ "$(grep -c ">epoch, " orders.svg)" = 10 ] || die "panels are missing"
 
 # Each sample exactly once over all ranks, checked independently.
@@ -48,11 +47,6 @@ says '"labels_from": "sorted"' '"labels_per_batch": 1.0'
 expect 0 "$IOBENCH" shuffle epoch none buffer:4 --data set --measure --runs 2 --batch-size 4 --json=front.json
 says "labels read" "median of 2 rounds" "Pareto front"
 [ "$(grep -c '"runs": 2,' front.json)" = 3 ] || die "not every order was read twice"
-if grep -q '"unverified_reason": "' front.json; then
-    says "unverified: "
-else
-    [ "$(grep -c '"cold_runs": 2,' front.json)" = 3 ] || die "neither cold nor unverified"
-fi
 # A run that is degraded is not verified, wherever its bytes came from.
 expect 0 "$IOBENCH" pack set odd -f files
 echo text >"$(find odd -mindepth 1 -type d ! -name '.*' | head -n 1)/odd.avif"

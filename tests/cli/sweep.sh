@@ -17,8 +17,6 @@ holds() { # FILE EXPRESSION
 # ---- every combination once per round, in random order, and the resulting figures ----
 try 0 "$@" --batch-size 8,16 --shuffle epoch,none --direct=no --runs 2 -o "$tmp/a" --json "$tmp/a.json"
 out "sweep of run, 4 cells, 2 runs of each: 8 measured, 8 valid"
-out "Main effects"
-err "8 of 8"
 [ "$(kept a)" = 8 ] || fault "$(kept a) measurements are kept, not 8"
 holds "$tmp/a.json" 'len(d["cells"]) == 4 and all(c["valid"] == 2 for c in d["cells"])'
 holds "$tmp/a/cell-00002-run-1.json" 'd["jobs"][0]["settings"]["shuffle"] == "none" and d["jobs"][0]["label"] == "batch-size=8 shuffle=none"'

@@ -1441,10 +1441,8 @@ static int made_code(void)
 {
     const int code = made.good ? 0 : made.code;
 
-    if (made.good)
-        made.good--;
-    else
-        made.code = 0;
+    made.code = made.good ? made.code : 0;
+    made.good -= made.good > 0;
     return code < 0 ? fail(-code, "made to fail") : code;
 }
 
@@ -1753,7 +1751,7 @@ static void commands_of_made_measurements(void **unused)
 
     page_begin();
     made.calls = 0;
-    command_line(&command_shuffle, "none epoch --data set --measure --runs 4 --batch-size 2 "
+    command_line(&command_shuffle, "epoch none --data set --measure --runs 4 --batch-size 2 "
                                    "--classes 3 --window 3 --bs 4k -q 5 --direct --memory 64m "
                                    "--reader pread --seed 9 --limit-samples 4 --plot front.svg");
     show_file("front.svg");
