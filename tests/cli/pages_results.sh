@@ -24,7 +24,7 @@ result() {
  "ranks": ${RANKS:-2}, "rank": $from, "epochs": 1, "shuffle": "${SHUFFLE:-epoch}", "label": "$file"${WEAK-}},
  "dataset": {"path": "/data", "format": "tar", "mean_record_bytes": 100000, "samples": ${SAMPLES:-10000},
  "record_bytes": ${BYTES:-1000000000}, "identity": "${IDENTITY:-1}", "synthetic": ${SYNTHETIC:-false}},
- "engine": {"ranks": ${USED:-1}, "nodes": 1, "decode_threads": 4}, "place": {"host": "$host", "cpu_count": $to},
+ "engine": {"ranks": ${USED:-1}, "nodes": 1, "decode_threads": 4${ORDER+, \"shuffle\": \"$ORDER\"}}, "place": {"host": "$host", "cpu_count": $to},
  "summary": {"complete_runs": ${COMPLETE:-1}, "samples_per_s": $1, "record_bytes_per_s": ${1}00000,
  "limit": "${LIMIT:-storage}", "cache_before": "${CACHE:-cold}", "samples": 5000, "skipped_samples": $from,
  "record_bytes": 500000000, "request_bytes": 600000000, "requests": 700${READS-}},
@@ -123,6 +123,7 @@ LINES='"read_bytes_per_s", "net_receive_bytes_per_s", "net_transmit_bytes_per_s"
 for ranks in 1 2 4; do
     READS=', "read_latency": {"p50_s": 0.00'$ranks'}' USED=$ranks result strong$ranks.json node3 0 5 $((1000 * ranks - 10 * ranks * ranks))
     USED=$ranks WEAK=', "limit_samples_per_rank": 7' SHUFFLE=none result weak$ranks.json node3 0 5 $((900 * ranks))
+    SHUFFLE=auto ORDER=order$((ranks / 3)) USED=$ranks result auto$ranks.json node3 0 5 $((800 * ranks)) # order1 of 4 ranks
 done
 inferred() { # PRECISION BATCH RATE
     printf '{"precision": "%s", "batch_size": %s, "samples_per_s": %s, "network_samples_per_s": %s.5, "latency": {"p50_ms": 1%s, "p99_ms": 3%s}}' \
@@ -131,7 +132,7 @@ inferred() { # PRECISION BATCH RATE
 printf '{"schema": "iobench-infer", "schema_version": 1, "started": "2026-01-02T00:00:00Z", "network": "lenet", "batch_sizes": [%s, %s, %s, %s]}' \
     "$(inferred fp32 1 100)" "$(inferred fp32 8 200)" "$(inferred bf16 1 300)" "$(inferred bf16 8 0)" >inferred.json
 for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "latencies.json inferred.json" "a.json late.json" "orders.json" "unread.json" \
-    "weak4.json strong4.json strong1.json weak1.json strong2.json weak2.json"; do
+    "weak4.json strong4.json strong1.json weak1.json strong2.json weak2.json" "auto1.json auto2.json auto4.json"; do
     # shellcheck disable=SC2086,SC2123 # a list; no other program
     (PATH=/nothing && "$IOBENCH" report $files -o - --title "a <title>" >report.html 2>err) || fault "report $files"
     { echo "\$ iobench report $files" && sed 's/^/! /' err && grep -E '^<(title|section|figure|h3)' report.html | sed 's/;base64,[^"]*//' &&

@@ -94,55 +94,12 @@ assert "A & B" in page.words and "all nodes" not in text
 END
 python3 many.py many.html || die "the page of several results"
 
-# Different rank counts: speed-up and efficiency. Randomness and throughput of shuffles.
+# Many runs of many epochs fit in a page: neither their phases nor their points grow without limit.
 python3 - <<'END'
 import json
 document = json.load(open("one.json"))
 document.pop("checksum", None)
 job = document["jobs"][0]
-for ranks, rate in (1, 100), (2, 180), (4, 300):
-    job.update(label=f"r{ranks}", series=None)
-    job["engine"]["ranks"], job["summary"]["samples_per_s"] = ranks, rate
-    json.dump(document, open(f"ranks{ranks}.json", "w"))
-rows = [dict(shuffle=name, labels_per_batch=random, labels_per_batch_at_random=10, bytes_per_s=speed, on_front=True,
-             runs=1, cold_runs=1) for name, random, speed in (("epoch", 10, 1e8), ("<b>none", 1, 9e8))]
-json.dump(rows, open("shuffles.json", "w"))
-END
-expect 0 "$IOBENCH" report -o scaling.html ranks4.json ranks1.json ranks2.json shuffles.json
-cat >scaling.py <<'END'
-exec(open("check.py").read())
-rows = [(row["ranks"], round(row["speed_up"], 6), round(row["efficiency_percent"], 6)) for row in data["scaling"]]
-assert rows == [(1, 1, 100), (2, 1.8, 90), (4, 3, 75)], rows
-assert "b" not in page.tags and any("<b>none 858 MiB/s at 10% of a random draw" in alt for alt in page.alts), page.alts
-END
-python3 scaling.py scaling.html || die "the page of a scaling"
-
-# With --shuffle auto the order that was used counts: other orders are not the same job.
-python3 - <<'END'
-import json
-for ranks, order in (1, "epoch"), (2, "epoch"), (4, "tfdata"):
-    document = json.load(open(f"ranks{ranks}.json"))
-    document["jobs"][0]["settings"]["shuffle"], document["jobs"][0]["engine"]["shuffle"] = "auto", order
-    json.dump(document, open(f"auto{ranks}.json", "w"))
-END
-expect 0 "$IOBENCH" report -o auto.html auto1.json auto2.json auto4.json
-cat >auto.py <<'END'
-exec(open("check.py").read())
-assert [row["ranks"] for row in data["scaling"]] == [1, 2] and "shuffle epoch" in data["scaling"][0]["group"], data["scaling"]
-END
-python3 auto.py auto.html || die "orders chosen by auto are mixed"
-
-# Strong and weak scaling are compared each with its own first. Many runs of many epochs fit in a
-# page: neither their phases nor their points grow without limit.
-python3 - <<'END'
-import json
-document = json.load(open("ranks4.json"))
-job = document["jobs"][0]
-for ranks, rate in (1, 10), (4, 36):
-    job.update(label=f"w{ranks}")
-    job["settings"]["limit_samples_per_rank"] = 20
-    job["engine"]["ranks"], job["summary"]["samples_per_s"] = ranks, rate
-    json.dump(document, open(f"weak{ranks}.json", "w"))
 names = ["read_bytes_per_s", "from_local_bytes_per_s", "cpu_user_percent", "cpu_system_percent", "cpu_io_wait_percent"]
 for run in range(18):
     job["label"] = f"long {run}"
@@ -152,13 +109,6 @@ for run in range(18):
                                 for i in range(500) for at, name in ((0, "shuffle"), (1, "epoch"))]}
     json.dump(document, open(f"long{run}.json", "w"))
 END
-expect 0 "$IOBENCH" report -o both.html ranks4.json ranks1.json weak4.json weak1.json
-cat >both.py <<'END'
-exec(open("check.py").read())
-rows = [(row["kind"], row["ranks"], round(row["speed_up"], 6), round(row["efficiency_percent"], 6)) for row in data["scaling"]]
-assert rows == [("strong", 1, 1, 100), ("strong", 4, 3, 75), ("weak", 1, 1, 100), ("weak", 4, 3.6, 90)], rows
-END
-python3 both.py both.html || die "strong and weak scaling are mixed"
 expect 0 env PATH="$T/none" "$IOBENCH" report -o long.html long*.json
 cat >long.py <<'END'
 exec(open("check.py").read().replace("5e6", "2e6"))
