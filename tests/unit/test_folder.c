@@ -240,85 +240,6 @@ static void drafts_of_one_path_do_not_meet(void **unused)
     assert_text("r", "b");
 }
 
-static void a_draft_of_a_given_suffix_opens_nothing_that_is_there(void **unused)
-{
-    const struct file_draft_options options = {.suffix = "k3x9q2ab"};
-    struct file_draft draft;
-
-    (void)unused;
-    folder_put("precious", "precious");
-    assert_int_equal(symlink("precious", folder_path(".r.k3x9q2ab.partial")), 0);
-    assert_int_equal(file_draft_open(&draft, folder_path("r"), &options), -EEXIST);
-    assert_text("precious", "precious");
-    assert_true(is_there(".r.k3x9q2ab.partial"));
-    unlink(folder_path(".r.k3x9q2ab.partial"));
-    assert_int_equal(file_draft_open(&draft, folder_path("r"), &options), 0);
-    assert_string_equal(draft_name(&draft), ".r.k3x9q2ab.partial");
-    assert_int_equal(file_draft_commit(&draft), 0);
-    assert_true(is_there("r"));
-}
-
-static void a_draft_that_was_swapped_is_neither_committed_nor_removed(void **unused)
-{
-    struct file_draft draft;
-
-    (void)unused;
-    folder_put("precious", "precious");
-    for (int commit = 0; commit < 2; commit++) {
-        assert_int_equal(file_draft_open(&draft, folder_path("r"), NULL), 0);
-        char *path = strdup(draft.draft_path);
-        assert_int_equal(unlink(path), 0);
-        assert_int_equal(symlink("precious", path), 0);
-        if (commit)
-            assert_int_equal(file_draft_commit(&draft), -ESTALE);
-        file_draft_abandon(&draft);
-        struct stat status;
-        assert_int_equal(lstat(path, &status), 0);
-        assert_false(is_there("r"));
-        unlink(path);
-        free(path);
-    }
-    assert_text("precious", "precious");
-}
-
-static void a_draft_replaces_a_regular_file_only(void **unused)
-{
-    struct file_draft draft;
-
-    (void)unused;
-    folder_put("precious", "precious");
-    assert_int_equal(symlink("precious", folder_path("link")), 0);
-    assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
-    assert_int_equal(mkdir(folder_path("folder"), 0700), 0);
-    assert_int_equal(file_draft_open(&draft, folder_path("link"), NULL), -EEXIST);
-    assert_reason("symbolic link");
-    assert_int_equal(file_draft_open(&draft, folder_path("fifo"), NULL), -EEXIST);
-    assert_reason("FIFO");
-    assert_int_equal(file_draft_open(&draft, folder_path("folder"), NULL), -EISDIR);
-    assert_int_equal(file_draft_open(&draft, folder_path("folder/"), NULL), -EISDIR);
-
-    /* A link that appears after the draft was opened is refused, too. */
-    assert_int_equal(file_draft_open(&draft, folder_path("r"), NULL), 0);
-    assert_int_equal(symlink("precious", folder_path("r")), 0);
-    assert_int_equal(file_draft_commit(&draft), -EEXIST);
-    assert_text("precious", "precious");
-    assert_true(is_there("r"));
-}
-
-static void without_replace_the_second_one_fails(void **unused)
-{
-    const struct file_draft_options options = {.no_replace = true};
-    struct file_draft first, second;
-
-    (void)unused;
-    assert_int_equal(file_draft_open(&first, folder_path("r"), &options), 0);
-    assert_int_equal(file_draft_open(&second, folder_path("r"), &options), 0);
-    assert_int_equal(file_write_at(first.fd, "1", 1, 0, "r"), 0);
-    assert_int_equal(file_draft_commit(&first), 0);
-    assert_int_equal(file_draft_commit(&second), -EEXIST);
-    assert_text("r", "1");
-}
-
 static void long_names_have_drafts(void **unused)
 {
     struct file_draft draft;
@@ -577,10 +498,6 @@ int main(void)
         FOLDER_TEST(a_visit_ends_a_listing),
         FOLDER_TEST(a_draft_appears_when_it_is_committed),
         FOLDER_TEST(drafts_of_one_path_do_not_meet),
-        FOLDER_TEST(a_draft_of_a_given_suffix_opens_nothing_that_is_there),
-        FOLDER_TEST(a_draft_that_was_swapped_is_neither_committed_nor_removed),
-        FOLDER_TEST(a_draft_replaces_a_regular_file_only),
-        FOLDER_TEST(without_replace_the_second_one_fails),
         FOLDER_TEST(long_names_have_drafts),
         FOLDER_TEST(folders_are_renamed_without_replacing),
         FOLDER_TEST(where_the_file_system_cannot_nothing_is_replaced_either),

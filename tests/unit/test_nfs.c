@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "dataset/nfs_link.h"
 #include "readers/reader.h"
 
 #include <errno.h>
@@ -188,33 +187,6 @@ static void test_open_without_memory(void **unused)
     }
 }
 
-static void test_places(void **unused)
-{
-    static const struct {
-        const char *folder, *url, *below; /* NULL: not in it */
-    } cases[] = {
-        {"/e/set", "nfs://there/e/set/a", "/a"},
-        {"/e/set", "nfs://there/e/set", "/"},
-        {"/e/set", "nfs://there/e/set/", "/"},
-        {"/e/set", "nfs://there/e/setting/a", NULL},
-        {"/e/set", "nfs://other/e/set/a", NULL},
-        {"/e/set", "nfs://there/e", NULL},
-        {"/", "nfs://there/e", "/e"},
-        {"/", "nfs://there", "/"},
-        {"/", "nfs://there/e?version=4", NULL},
-        {"/", "nfs:///e", NULL},
-    };
-    struct nfs_place place = {.server = "there"};
-
-    (void)unused;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        strcpy(place.folder, cases[i].folder);
-        assert_int_equal(nfs_place_holds(&place, cases[i].url), cases[i].below != NULL);
-        if (cases[i].below)
-            assert_string_equal(nfs_place_below(&place, cases[i].url), cases[i].below);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,7 +195,6 @@ int main(void)
         cmocka_unit_test(test_full_socket),
         cmocka_unit_test(test_broken_connection),
         cmocka_unit_test(test_open_without_memory),
-        cmocka_unit_test(test_places),
     };
 
     alarm(PATIENCE_S);

@@ -119,12 +119,14 @@ static int try_command(int count, char **words, const char *input)
                                                                   : TROUBLE_STATUS;
         nfs_stand_in.trouble_status = -atoi(words[2]);
         nfs_stand_in.trouble_count = count > 3 ? (unsigned)atoi(words[3]) : 1;
-    } else if (IS("find")) { /* VERSION URL */
+    } else if (IS("find")) { /* VERSION URL [OTHER]: whether the place holds it */
         const struct nfs_place *place;
         code = nfs_place_find(words[2], atoi(path), &place);
         if (code == 0)
             say("  %s of %s, version %d; below it %s\n", place->folder, place->server,
                 place->version, nfs_place_below(place, words[2]));
+        if (code == 0 && count > 3)
+            say("  %s\n", nfs_place_holds(place, words[3]) ? "holds it" : "not in it");
     } else if (IS("stat")) {
         code = store_stat(path, &status);
         if (code == 0)
