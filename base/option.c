@@ -221,7 +221,7 @@ int option_defaults(const struct option_spec *table, void *settings)
 const struct option_spec *option_find(const struct option_spec *table, const char *name)
 {
     for (; table && table->name; table++)
-        if (strcmp(table->name, name) == 0 || (table->alias && strcmp(table->alias, name) == 0))
+        if (strcmp(table->name, name) == 0)
             return table;
     return NULL;
 }

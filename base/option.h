@@ -61,7 +61,6 @@ struct option_spec {
     bool per_second;    /* for sizes: a rate with a unit, 500MiB/s or 500MiB */
     bool percent;       /* for real numbers: 2 or 2% */
     bool repeats;       /* for texts: each occurrence adds a line */
-    const char *alias;  /* former name, still accepted and still the JSON key; NULL: none */
 };
 
 /* Set every field to its default. Returns 0, or -EINVAL if a default does not parse (a bug). */
@@ -75,7 +74,7 @@ int option_set(const struct option_spec *table, void *settings, const char *name
 int option_set_list(const struct option_spec *table, void *settings, const char *list,
                     const char *where);
 
-/* Find a row by its name or alias. NULL if unknown. */
+/* Find a row by its name. NULL if unknown. */
 const struct option_spec *option_find(const struct option_spec *table, const char *name);
 
 /* Offer the names of a table as what a mistyped option may have meant. */

@@ -258,7 +258,7 @@ feed() {
         run 100 "$program" "$@" --epochs 2 --backend "cuda:ahead=$ahead,tournament=$TOURNAMENT"
     done
     for job in 1 2; do
-        run 140 "$program" "$@" --batch-size $(((FEED_BATCH + 3) / 4)) --epochs 1 --threads 4 --backend "cuda:tournament=$TOURNAMENT" >"$WORK/job$job.txt" &
+        run 140 "$program" "$@" --batch-size $(((FEED_BATCH + 3) / 4)) --epochs 1 -t 4 --backend "cuda:tournament=$TOURNAMENT" >"$WORK/job$job.txt" &
     done
     wait
     cat "$WORK/job1.txt" "$WORK/job2.txt"

@@ -42,7 +42,7 @@ static int measure(const struct catalog *catalog, const char *shuffle, double *s
 {
     const struct engine_hooks hooks = {0};
     const char *const options[][2] = {
-        {"reader", "null"}, {"decode", "none"}, {"shuffle", shuffle}, {"threads", "1"}};
+        {"reader", "null"}, {"decode", "none"}, {"shuffle", shuffle}, {"decode-threads", "1"}};
     struct bench_job job;
     struct result result = {.valid = true};
     struct result_epoch epoch;

@@ -77,9 +77,10 @@ static struct catalog *make_catalog(const struct bench *bench)
 static int run_ours(const struct bench *bench, double *per_s)
 {
     const struct engine_hooks hooks = {0};
-    const char *const options[][2] = {
-        {"reader", "uring"}, {"decode", "none"}, {"trainer", "none"}, {"shuffle", "epoch"},
-        {"threads", "1"},    {"iodepth", "64"},  {"memory", "64MiB"}, {"window", bench->window}};
+    const char *const options[][2] = {{"reader", "uring"},     {"decode", "none"},
+                                      {"trainer", "none"},     {"shuffle", "epoch"},
+                                      {"decode-threads", "1"}, {"iodepth", "64"},
+                                      {"memory", "64MiB"},     {"window", bench->window}};
     struct bench_job job;
     struct result result = {.valid = true};
     struct result_epoch *epochs = calloc(RESULT_ROWS, sizeof *epochs);

@@ -142,10 +142,10 @@ static int measure(const struct catalog *catalog, const char *reader, uint32_t l
 
     snprintf(count, sizeof count, "%u", loaders);
     const char *const settings[][2] = {{"reader", reader ? reader : "pread"},
-                                       {"loaders", count},
+                                       {"io-threads", count},
                                        {"decode", "none"},
                                        {"shuffle", "epoch"},
-                                       {"threads", "1"},
+                                       {"decode-threads", "1"},
                                        {"iodepth", "4"},
                                        {"bs", "4k"},
                                        {"memory", "64m"}};

@@ -276,7 +276,7 @@ def run_peer(name, folder, cold, bind, threads):
 
 def run_iobench(program, folder, cold, bind, reader, threads):
     command = bind + [program, "--data", folder, "--decode", "checksum", "--shuffle", "none",
-                      "--reader", reader, "--threads", str(threads), "--runs", "1",
+                      "--reader", reader, "--decode-threads", str(threads), "--runs", "1",
                       "--no-calibrate", "--json", "-", "--epochs", str(1 if cold else 1 + PASSES)]
     if cold:
         settle(folder)

@@ -111,7 +111,7 @@ def learn(args, order, seed):
                   "--eval-data", f"{args.folder}/test", "--shuffle", order, "--epochs",
                   args.epochs, "--eval-every", args.epochs, "--batch-size", args.batch, "--seed",
                   seed, "--decode", "jpeg:min-area=0.7,crop=1", "--compute-threads", 1,
-                  "--threads", 1, "--json", "-")
+                  "-t", 1, "--json", "-")
     return result["epochs"][-1]["top1"], result["epochs"][-1]["samples_per_s"]
 
 

@@ -54,6 +54,6 @@ EXTRA_DIST += \
 	docs/studies/scaling.svg docs/studies/sizing.md docs/studies/sizing.svg \
 	docs/studies/update.md docs/studies/update.svg
 EXTRA_DIST += docs/kubernetes.md
-EXTRA_DIST += docs/tutorial.md docs/README.md docs/faq.md docs/questions.md docs/result.md
+EXTRA_DIST += docs/tutorial.md docs/README.md docs/faq.md docs/questions.md docs/result.md docs/from-0.2.md
 EXTRA_DIST += docs/schema/iobench.schema.json
 EXTRA_DIST += docs/report/shots.sh

@@ -296,14 +296,14 @@ static int give_up(struct ranks *ranks, const char *what, uint64_t before_ns)
 /* Give up if a rank that is waited for has been silent for too long. */
 static int check_silence(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns)
 {
-    const uint64_t since_ns = ranks->silence_ns ? silent_since(ranks, start_ns) : UINT64_MAX;
+    const uint64_t since_ns = ranks->rank_timeout_ns ? silent_since(ranks, start_ns) : UINT64_MAX;
     char text[80];
 
-    if (since_ns > now_ns || now_ns - since_ns < ranks->silence_ns)
+    if (since_ns > now_ns || now_ns - since_ns < ranks->rank_timeout_ns)
         return 0;
     snprintf(text, sizeof text, "waited %llu s: another rank is unresponsive",
              (unsigned long long)((now_ns - since_ns) / 1000000000));
-    return give_up(ranks, text, now_ns - ranks->silence_ns);
+    return give_up(ranks, text, now_ns - ranks->rank_timeout_ns);
 }
 
 /* Returns 0 unless the wait should be abandoned. */
@@ -578,7 +578,7 @@ bool ranks_called_off(struct ranks *ranks)
     }
     /* A rank that works for long is slow, not unresponsive: give a sign. */
     const uint64_t now_ns = clock_now_ns();
-    if (ranks->silence_ns && now_ns >= ranks->sign_ns + RANKS_SIGN_NS) {
+    if (ranks->rank_timeout_ns && now_ns >= ranks->sign_ns + RANKS_SIGN_NS) {
         ranks->sign_ns = now_ns;
         send_word(ranks, word_of(0, WORD_LIVES));
     }

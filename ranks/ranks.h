@@ -74,10 +74,10 @@ struct ranks {
      * NULL. */
     void (*waiting)(void *context, const char *text);
     void *waiting_context;
-    uint64_t silence_ns; /* give up on an awaited rank that is unresponsive this long; 0: never. May
-                     change between calls */
-    uint64_t sign_ns;    /* time of this rank's last heartbeat */
-    uint64_t meetings, gathers;             /* completed */
+    uint64_t rank_timeout_ns;   /* give up on an awaited rank that is unresponsive this long; 0:
+                       never. May   change between calls */
+    uint64_t sign_ns;           /* time of this rank's last heartbeat */
+    uint64_t meetings, gathers; /* completed */
     uint64_t watch_start_ns, watch_tell_ns; /* of the last ranks_watch(), and when it tells next */
     uint64_t call_off_ns;                   /* when a rank's failure became known; 0: none */
     uint64_t missed_ns;        /* when a rank was found not to come after that; 0: none */
@@ -142,7 +142,7 @@ void ranks_pause(uint64_t waited_ns);
 /* For waits outside this module, which began at start_ns: call it now and then; rank 0 reports them
  * after 5 s, 10, 20, .... Returns 0;
  * -ECANCELED if another rank failed; or -ETIMEDOUT if rank 0, or on rank 0 any rank, has been
- * unresponsive for silence_ns. */
+ * unresponsive for rank_timeout_ns. */
 int ranks_watch(struct ranks *ranks, uint64_t start_ns);
 
 /* Collective: gathers `bytes` from each rank into `all` (ranks x bytes) on every rank. */

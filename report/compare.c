@@ -67,9 +67,9 @@ static size_t keep_known(double *values, size_t count)
 /* ---- sessions ---- */
 
 /* A result without an id, of an earlier version, counts as a session of its own. */
-static bool same_sitting(const json_t *a, const json_t *b)
+static bool same_session(const json_t *a, const json_t *b)
 {
-    const char *one = load_text(a, "sitting.id"), *other = load_text(b, "sitting.id");
+    const char *one = load_text(a, "session.id"), *other = load_text(b, "session.id");
 
     return a == b || (one && other && *one && strcmp(one, other) == 0);
 }
@@ -78,42 +78,42 @@ static bool same_sitting(const json_t *a, const json_t *b)
 static const json_t *partner_of(const json_t *job, const struct compare_group *group)
 {
     for (size_t i = 0; i < group->count; i++)
-        if (job != group->jobs[i] && same_sitting(job, group->jobs[i]) &&
-            load_number(job, "sitting.jobs") > 1)
+        if (job != group->jobs[i] && same_session(job, group->jobs[i]) &&
+            load_number(job, "session.jobs") > 1)
             return group->jobs[i];
     return NULL;
 }
 
-static bool is_first_of_sitting(const struct compare_group *group, size_t job)
+static bool is_first_of_session(const struct compare_group *group, size_t job)
 {
     for (size_t i = 0; i < job; i++)
-        if (same_sitting(group->jobs[i], group->jobs[job]))
+        if (same_session(group->jobs[i], group->jobs[job]))
             return false;
     return true;
 }
 
 /* Compute the median of all runs of each session. work: COMPARE_RUNS_MAX values. */
-static size_t sitting_values(const struct compare_group *group, const struct compare_source *source,
+static size_t session_values(const struct compare_group *group, const struct compare_source *source,
                              double *values, double *work)
 {
-    size_t sittings = 0;
+    size_t sessions = 0;
 
-    for (size_t i = 0; i < group->count && sittings < COMPARE_RUNS_MAX; i++) {
-        if (!is_first_of_sitting(group, i))
+    for (size_t i = 0; i < group->count && sessions < COMPARE_RUNS_MAX; i++) {
+        if (!is_first_of_session(group, i))
             continue;
         size_t count = 0;
         for (size_t k = i; k < group->count && count == 0; k++)
-            if (same_sitting(group->jobs[i], group->jobs[k]))
+            if (same_session(group->jobs[i], group->jobs[k]))
                 count = keep_known(work, run_values(group->jobs[k], source, work));
         if (count)
-            values[sittings++] = stats_summarise(work, count).median;
+            values[sessions++] = stats_summarise(work, count).median;
     }
-    return sittings;
+    return sessions;
 }
 
 static size_t turns_of(const json_t *job)
 {
-    const double turns = load_number(job, "sitting.turns");
+    const double turns = load_number(job, "session.turns");
 
     return turns > 1 ? (size_t)turns : 1; /* absent in results of earlier versions */
 }
@@ -141,8 +141,8 @@ static size_t compare_one(const struct compare_group *a, const struct compare_gr
                                       .sign_flip_p = NAN,
                                       .least_p = NAN};
     if (comparison->basis != COMPARE_PAIRS) {
-        const size_t a_count = sitting_values(a, source, a_values, work);
-        const size_t b_count = sitting_values(b, source, b_values, work);
+        const size_t a_count = session_values(a, source, a_values, work);
+        const size_t b_count = session_values(b, source, b_values, work);
         if (a_count == 0 || b_count == 0)
             return 0;
         figure->a = stats_summarise(a_values, a_count).median;
@@ -198,7 +198,7 @@ static struct compare_side side_of(const struct compare_group *group)
         const char *cache = load_text(job, "summary.cache_before");
         cache = cache ? cache : "";
         side.runs += json_array_size(json_object_get(job, "runs"));
-        side.sittings += is_first_of_sitting(group, i);
+        side.sessions += is_first_of_session(group, i);
         side.valid &= load_true(job, "valid");
         side.degraded |= load_degraded(job) != NULL;
         side.makes |= json_is_object(json_object_get(job, "entry_points"));
@@ -241,11 +241,11 @@ int compare_groups(const struct compare_group *a, const struct compare_group *b,
         if (comparison->basis == COMPARE_NOTHING)
             comparison->turns = turns_of(a->jobs[i]);
         comparison->basis = COMPARE_PAIRS;
-        comparison->is_until |= load_true(a->jobs[i], "sitting.runs_auto");
+        comparison->is_until |= load_true(a->jobs[i], "session.runs_auto");
     }
-    if (comparison->basis == COMPARE_NOTHING && comparison->a.sittings > 1 &&
-        comparison->b.sittings > 1)
-        comparison->basis = COMPARE_SITTINGS;
+    if (comparison->basis == COMPARE_NOTHING && comparison->a.sessions > 1 &&
+        comparison->b.sessions > 1)
+        comparison->basis = COMPARE_SESSIONS;
     /* Each result of both sides with each other one: a set may be replaced between those of one
      * side. */
     for (size_t i = 0; i < a->count + b->count; i++)
@@ -354,10 +354,10 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
                      comparison->pairs);
     else
         words_printf(stream, "", 2, "A: %zu runs in %zu %s, B: %zu runs in %zu %s%s",
-                     comparison->a.runs, comparison->a.sittings,
-                     comparison->a.sittings == 1 ? "session" : "sessions", comparison->b.runs,
-                     comparison->b.sittings, comparison->b.sittings == 1 ? "session" : "sessions",
-                     comparison->basis == COMPARE_SITTINGS
+                     comparison->a.runs, comparison->a.sessions,
+                     comparison->a.sessions == 1 ? "session" : "sessions", comparison->b.runs,
+                     comparison->b.sessions, comparison->b.sessions == 1 ? "session" : "sessions",
+                     comparison->basis == COMPARE_SESSIONS
                          ? "; a session is one value, Mann-Whitney test"
                          : "");
     if (comparison->together > 1)
@@ -375,7 +375,7 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
         words_printf(stream, "", 2,
                      "With %zu and %zu sessions even the largest difference is not significant (p "
                      ">= %.2g).",
-                     comparison->a.sittings, comparison->b.sittings, first->least_p);
+                     comparison->a.sessions, comparison->b.sessions, first->least_p);
     if (comparison->a.makes || comparison->b.makes)
         words_printf(stream, "", 2,
                      "%s made entry points, which slows the first epoch of the first run.",
@@ -392,7 +392,7 @@ void compare_basis(FILE *stream, const struct comparison *comparison, double alp
                      "Caches before the runs: A %s, B %s, so what one had in memory the other may "
                      "have read from storage.",
                      cache_text(comparison->a.cache), cache_text(comparison->b.cache));
-    if (comparison->basis == COMPARE_SITTINGS && comparison->one_then_other)
+    if (comparison->basis == COMPARE_SESSIONS && comparison->one_then_other)
         words_printf(stream, "", 2,
                      "All sessions of one side came before those of the other: any other "
                      "change in between looks like a difference.");
@@ -427,15 +427,15 @@ void compare_text(FILE *stream, const char *name, const struct comparison *compa
 
 json_t *compare_json(const char *label, const struct comparison *comparison, double alpha)
 {
-    static const char *const bases[] = {"pairs", "sittings", "nothing"};
+    static const char *const bases[] = {"pairs", "sessions", "nothing"};
     json_t *object = json_object(), *figures = json_object();
 
     json_put_text(object, "label", label);
     json_put_text(object, "basis", bases[comparison->basis]);
     json_object_set_new(object, "pairs", json_integer((json_int_t)comparison->pairs));
     json_object_set_new(object, "turns", json_integer((json_int_t)comparison->turns));
-    json_object_set_new(object, "a_sittings", json_integer((json_int_t)comparison->a.sittings));
-    json_object_set_new(object, "b_sittings", json_integer((json_int_t)comparison->b.sittings));
+    json_object_set_new(object, "a_sessions", json_integer((json_int_t)comparison->a.sessions));
+    json_object_set_new(object, "b_sessions", json_integer((json_int_t)comparison->b.sessions));
     json_object_set_new(object, "a_runs", json_integer((json_int_t)comparison->a.runs));
     json_object_set_new(object, "b_runs", json_integer((json_int_t)comparison->b.runs));
     json_object_set_new(object, "a_valid", json_boolean(comparison->a.valid));

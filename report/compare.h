@@ -38,11 +38,11 @@ struct compare_figure {
     double least_p;                   /* smallest p possible with this many sessions; 0 for pairs */
 };
 
-enum compare_basis { COMPARE_PAIRS, COMPARE_SITTINGS, COMPARE_NOTHING };
+enum compare_basis { COMPARE_PAIRS, COMPARE_SESSIONS, COMPARE_NOTHING };
 
 /* What the results of one side are. */
 struct compare_side {
-    size_t runs, sittings;
+    size_t runs, sessions;
     bool valid, degraded; /* all are valid; one is degraded */
     bool makes;           /* one makes entry points, in its first epoch */
     const char *cache;    /* state before the runs; "mixed" if results differ, "": unknown */

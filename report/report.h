@@ -12,6 +12,9 @@
 #include <jansson.h>
 #include <stdio.h>
 
+/* Of every document, "schema_version"; a change of meaning raises it (docs/json.md). */
+enum { SCHEMA_VERSION = 2 };
+
 /* Print the table. color: for a terminal. */
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
                  bool color);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A result as text, JSON and CSV, and as a profile. In the JSON document every key carries its
- * unit; unmeasured values are null, with the reason in KEY_reason. docs/json.md describes it; a
- * change of meaning raises SCHEMA_VERSION.
+ * unit; unmeasured values are null, with the reason in KEY_reason. docs/json.md describes it.
  */
 #include "report/report.h"
 
@@ -323,7 +322,7 @@ static void print_epoch_row(FILE *stream, const struct result *result, const str
                             const struct result_epoch *epoch, bool degraded)
 {
     report_csv_quoted(stream, result->job->output.label ? result->job->output.label : "");
-    fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number, epoch->epoch + 1);
+    fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number + 1, epoch->epoch + 1);
     const char *cache = summary_cache_name(run->cold.state);
     if (strchr(cache, ','))
         report_csv_quoted(stream, cache);
@@ -989,8 +988,8 @@ static void print_page(const struct text_page *page)
         for (int i = 0; i < FINDING_KINDS; i++) /* the first ones of all runs */
             for (uint32_t k = 0; k < findings.kinds[i].named; k++, name = "")
                 print_entry(page, name, "%s: %s", words[i], findings.kinds[i].texts[k]);
-        if (result->floor_samples_per_s > 0) {
-            words_rate(result->floor_samples_per_s, text);
+        if (result->ceiling_samples_per_s > 0) {
+            words_rate(result->ceiling_samples_per_s, text);
             if (result->au_calibration_percent > 0)
                 print_entry(
                     page, "Ceiling",
@@ -1106,7 +1105,7 @@ void report_plan(FILE *stream, const struct result *result)
 
 /* ---- JSON ---- */
 
-enum { SCHEMA_VERSION = 1, JSON_KEY_BYTES = 96 };
+enum { JSON_KEY_BYTES = 96 };
 
 static void put_real(json_t *object, const char *key, double value)
 {
@@ -1149,7 +1148,7 @@ static json_t *settings_of(const struct job *job)
                            : row->type == OPTION_DURATION ? "_s"
                                                           : "";
         char key[JSON_KEY_BYTES], text[1024];
-        snprintf(key, sizeof key, "%s%s", row->alias ? row->alias : row->name, unit);
+        snprintf(key, sizeof key, "%s%s", row->name, unit);
         for (char *at = key; *at; at++)
             *at = *at == '-' ? '_' : *at;
         switch (row->type) {
@@ -1215,31 +1214,31 @@ json_t *report_environment(const struct environment *environment)
     return object;
 }
 
-static json_t *sitting_of(const struct result_sitting *sitting)
+static json_t *session_of(const struct result_session *session)
 {
     static const char not_auto[] = "--runs auto was not given";
     static const struct figure rows[] = {
-        {"id", AT(TEXT, result_sitting, id), .unknown = "not started"},
-        {"boot_id", AT(TEXT, result_sitting, boot_id), .unknown = "not reported by the kernel"},
-        {"jobs", AT(NUMBER, result_sitting, jobs)},
-        {"job", AT(NUMBER, result_sitting, job)},
+        {"id", AT(TEXT, result_session, id), .unknown = "not started"},
+        {"boot_id", AT(TEXT, result_session, boot_id), .unknown = "not reported by the kernel"},
+        {"jobs", AT(NUMBER, result_session, jobs)},
+        {"job", AT(NUMBER, result_session, job)},
     };
     static const struct figure turns[] = {
-        {"turns", AT(COUNT, result_sitting, turns)},
-        {"runs_auto", AT(FLAG, result_sitting, is_until)},
-        {"until_reached", AT(FLAG, result_sitting, is_reached),
-         FIGURE_KNOWN(result_sitting, is_until), .unknown = not_auto},
+        {"turns", AT(COUNT, result_session, turns)},
+        {"runs_auto", AT(FLAG, result_session, is_until)},
+        {"until_reached", AT(FLAG, result_session, is_reached),
+         FIGURE_KNOWN(result_session, is_until), .unknown = not_auto},
     };
     json_t *object = json_object();
 
-    PUT(object, rows, sitting);
-    if (sitting->jobs > 1)
-        json_put_count(object, "order_seed", sitting->order_seed);
+    PUT(object, rows, session);
+    if (session->jobs > 1)
+        json_put_count(object, "order_seed", session->order_seed);
     else
         report_null(object, "order_seed", "a single job");
-    PUT(object, turns, sitting);
-    put_real_if(object, "until_half_width_percent", sitting->is_until && sitting->half_percent > 0,
-                sitting->half_percent, sitting->is_until ? "too few runs" : not_auto);
+    PUT(object, turns, session);
+    put_real_if(object, "until_half_width_percent", session->is_until && session->half_percent > 0,
+                session->half_percent, session->is_until ? "too few runs" : not_auto);
     return object;
 }
 
@@ -1303,7 +1302,7 @@ static json_t *engine_of(const struct result *result)
     json_t *object = json_object();
 
     PUT(object, chosen, result);
-    json_put_count(object, "loaders", read_io_threads(&result->job->read));
+    json_put_count(object, "io_threads", read_io_threads(&result->job->read));
     PUT(object, used, result);
     return object;
 }
@@ -1379,7 +1378,7 @@ static const char no_work[] = "the trainer does not compute";
 static json_t *run_of(const struct result_run *run, bool digest)
 {
     static const char none[] = "no complete epoch";
-    static const struct figure numbers[] = {{"run", AT(COUNT, result_run, number)},
+    static const struct figure numbers[] = {{"run", AT(ORDINAL, result_run, number)},
                                             {"turn", AT(COUNT, result_run, turn)},
                                             {"valid", AT(FLAG, result_run, valid)}};
     static const struct figure counts[] = {
@@ -1493,7 +1492,8 @@ static json_t *summary_of(const struct result *result, const struct summary *sum
          FIGURE_KNOWN(summary, device_known), .unknown = "not known for every run; see runs"},
     };
     static const struct figure ceilings[] = {
-        {"floor_samples_per_s", AT(REAL, result, floor_samples_per_s), .unknown = no_calibration},
+        {"ceiling_samples_per_s", AT(REAL, result, ceiling_samples_per_s),
+         .unknown = no_calibration},
         {"au_calibration_percent", AT(REAL, result, au_calibration_percent),
          .unknown = no_calibration},
     };
@@ -1575,7 +1575,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     put_text_if(object, "command", result->environment.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));
     json_object_set_new(object, "place", report_environment(&result->environment));
-    json_object_set_new(object, "sitting", sitting_of(&result->sitting));
+    json_object_set_new(object, "session", session_of(&result->session));
     json_object_set_new(object, "dataset", report_dataset(result));
     json_object_set_new(object, "engine", engine_of(result));
     json_object_set_new(object, "summary", summary_of(result, summary));

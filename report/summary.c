@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum { SHORT_RUN_NS = 1000000000, HEADS_MOST = 1000 };
-static const double DRIFT_MAX = 0.02, SPREAD_MAX = 0.10, FLOOR_SHARE = 0.5, CPU_SHARE = 0.75;
+static const double DRIFT_MAX = 0.02, SPREAD_MAX = 0.10, CEILING_SHARE = 0.5, CPU_SHARE = 0.75;
 
 const char *summary_limit_name(enum result_limit limit)
 {
@@ -286,11 +286,11 @@ static void make_advice(const struct result *result, struct summary *summary)
                "the runs drift by %+.0f%% from first to last (p %.2g): the system is not "
                "stationary, and the interval does not hold; find out what changes",
                100 * summary->drift.drift, summary->drift.p);
-    if (result->floor_samples_per_s > 0 && median > FLOOR_SHARE * result->floor_samples_per_s)
+    if (result->ceiling_samples_per_s > 0 && median > CEILING_SHARE * result->ceiling_samples_per_s)
         advise(summary,
                "this is more than half the program's own ceiling (%.0f samples/s): storage may be "
                "faster than shown",
-               result->floor_samples_per_s);
+               result->ceiling_samples_per_s);
     if (summary->limit == RESULT_LIMIT_STORAGE && job->read.iodepth)
         advise(summary,
                "to find the limit of storage: --iodepth auto (now %llu), a larger --%s, or more "
@@ -331,7 +331,7 @@ static void make_advice(const struct result *result, struct summary *summary)
 int summary_make(const struct result *result, struct summary *summary)
 {
     struct collection collection = {.capacity = result->run_count + 1};
-    const bool until = result->sitting.is_until; /* the runs were ended by --runs auto */
+    const bool until = result->session.is_until; /* the runs were ended by --runs auto */
 
     collection.values = memory_array(collection.capacity, KINDS * sizeof *collection.values);
     *summary = (struct summary){.device_known = true, .residue_known = true};

@@ -180,13 +180,13 @@ void report_series_csv(FILE *stream, const struct timeline *timeline)
     for (uint64_t i = 0; i < timeline->row_count; i++) {
         double to_s = timeline_time_s(timeline, i);
         fprintf(stream, "%.6f,", to_s);
-        /* Phases during the row, "epoch 0+shuffle 1"; names need no quotes. */
+        /* Phases during the row, "epoch 1+shuffle 2"; names need no quotes. */
         const char *plus = "";
         for (uint32_t k = 0; k < timeline->phase_count; k++) {
             const struct timeline_phase *phase = &timeline->phases[k];
             if (phase->from_s >= to_s || phase->to_s <= from_s)
                 continue;
-            fprintf(stream, "%s%s %llu", plus, phase->name, (unsigned long long)phase->number);
+            fprintf(stream, "%s%s %llu", plus, phase->name, (unsigned long long)phase->number + 1);
             plus = "+";
         }
         for (uint32_t k = 0; k < timeline->column_count; k++)
@@ -243,7 +243,7 @@ static int load_heading(const char *name, char *heading, struct table *table)
     return 0;
 }
 
-/* Load "epoch 0+shuffle 1": the phases from from_s to to_s. Phases that lasted until from_s
+/* Load "epoch 1+shuffle 2": the phases from from_s to to_s. Phases that lasted until from_s
  * continue. */
 static int load_csv_phases(const char *name, char *phases, double from_s, double to_s,
                            struct timeline *timeline, uint64_t capacity)
@@ -255,10 +255,10 @@ static int load_csv_phases(const char *name, char *phases, double from_s, double
         unsigned long long number;
         if (sscanf(each, "%15s %llu", phase.name, &number) != 2)
             return fail(EINVAL, "%s: second %g: '%.40s' is not a phase", name, to_s, each);
-        phase.number = number;
+        phase.number = number - 1;
         uint32_t i = timeline->phase_count;
         while (i-- > 0)
-            if (timeline->phases[i].to_s == from_s && timeline->phases[i].number == number &&
+            if (timeline->phases[i].to_s == from_s && timeline->phases[i].number == phase.number &&
                 strcmp(timeline->phases[i].name, phase.name) == 0)
                 break;
         if (i != UINT32_MAX)
@@ -423,8 +423,8 @@ json_t *report_timeline(const struct timeline *timeline)
         const struct timeline_phase *phase = &timeline->phases[i];
         json_t *one = json_object();
         json_put_text(one, "phase", phase->name);
-        json_put_count(one, "run", phase->run);
-        json_put_count(one, "epoch", phase->number);
+        json_put_count(one, "run", phase->run + 1);
+        json_put_count(one, "epoch", phase->number + 1);
         json_put_number(one, "from_s", phase->from_s);
         json_put_number(one, "to_s", phase->to_s);
         if (strcmp(phase->name, "epoch") == 0)
@@ -511,8 +511,8 @@ static int load_phases(const char *name, const json_t *phases, struct timeline *
         const json_t *object = json_array_get(phases, i);
         struct timeline_phase *phase = &timeline->phases[timeline->phase_count++];
         const char *phase_name = load_text(object, "phase");
-        *phase = (struct timeline_phase){.run = count_of(object, "run"),
-                                         .number = count_of(object, "epoch"),
+        *phase = (struct timeline_phase){.run = count_of(object, "run") - 1,
+                                         .number = count_of(object, "epoch") - 1,
                                          .from_s = load_number(object, "from_s"),
                                          .to_s = load_number(object, "to_s")};
         if (!phase_name || strlen(phase_name) >= sizeof phase->name || !isfinite(phase->from_s) ||

@@ -54,7 +54,8 @@ struct backend_config {
      * reason, if it has none: that is no error, but slower. */
     void *(*allocate_gradients)(uint64_t bytes);
     void (*release_gradients)(void *memory);
-    uint64_t silence_ns; /* a longer step means waiting for an unresponsive rank; 0: no limit */
+    uint64_t
+        rank_timeout_ns; /* a longer step means waiting for an unresponsive rank; 0: no limit */
     /* Or the host is notified of each step's gradients, sums them wherever they are, and calls
      * update() before the next step is computed. */
     bool exchanged_by_host;

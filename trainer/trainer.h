@@ -17,8 +17,8 @@ struct trainer_config {
     uint32_t batch_size;
     size_t row_bytes; /* of one decoded image; 0 without decoding */
     uint64_t seed;
-    struct ranks *ranks; /* that share the work; NULL: a single rank */
-    uint64_t silence_ns; /* abort if a rank is unresponsive this long; 0: never */
+    struct ranks *ranks;      /* that share the work; NULL: a single rank */
+    uint64_t rank_timeout_ns; /* abort if a rank is unresponsive this long; 0: never */
     /* Open loop, for trainers that replay: this many of them take batches in turns, each due at a
      * fixed time whether or not it is ready; 0: closed loop, each step follows the one before. */
     double open_load;

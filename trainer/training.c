@@ -159,7 +159,7 @@ static int open_alone(struct training *training)
         return code;
     if (learns_together(config)) {
         where.local_rank = config->ranks->place.local_rank;
-        where.silence_ns = config->silence_ns;
+        where.rank_timeout_ns = config->rank_timeout_ns;
         where.gradients_on_host = !exchange->ops->on_stream && !exchange->ops->on_device;
         where.enqueue = exchange->ops->on_stream ? exchange_ready : NULL;
         where.enqueue_context = exchange;

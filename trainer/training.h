@@ -29,12 +29,12 @@ struct training_config {
     uint32_t threads;    /* 0: all CPUs */
     bool learns;         /* false: inference only */
     struct recipe recipe;
-    struct ranks *ranks;   /* that train together; NULL: a single rank */
-    const char *exchange;  /* see exchange_choose(); NULL: "auto" */
-    uint32_t buckets;      /* of gradients; 0: 4 */
-    uint64_t silence_ns;   /* abort if a rank is unresponsive this long; 0: never */
-    uint64_t memory_bytes; /* limit beyond which this process would be killed; 0: unknown */
-    bool late;             /* losses and times may be reported later, see training_step() */
+    struct ranks *ranks;      /* that train together; NULL: a single rank */
+    const char *exchange;     /* see exchange_choose(); NULL: "auto" */
+    uint32_t buckets;         /* of gradients; 0: 4 */
+    uint64_t rank_timeout_ns; /* abort if a rank is unresponsive this long; 0: never */
+    uint64_t memory_bytes;    /* limit beyond which this process would be killed; 0: unknown */
+    bool late;                /* losses and times may be reported later, see training_step() */
     /* Asked while the network is made, which may take minutes; nonzero ends that, as its result.
      * Outlives the training. */
     struct tick tick;

@@ -72,7 +72,7 @@ static const struct option_spec checkpoint_options[] = {
      .summary = "each rank reads what the rank this much higher wrote: another node's files"},
     {"io-timeout", 0, OPTION_DURATION, FIELD(job.io_timeout_ns), .fallback = "60s", .zero = "none",
      .summary = "fail if a write or read takes longer"},
-    {"rank-timeout", 0, OPTION_DURATION, FIELD(job.silence_ns), .fallback = "60s", .zero = "none",
+    {"rank-timeout", 0, OPTION_DURATION, FIELD(job.rank_timeout_ns), .fallback = "60s", .zero = "none",
      .summary = "abort if a rank that others wait for is unresponsive this long"},
     {"step-time", 0, OPTION_DURATION, FIELD(job.step_ns), .fallback = "none", .zero = "none",
      .section = "Training",

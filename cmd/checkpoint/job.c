@@ -138,7 +138,7 @@ int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
             code = -ENOMEM;
         code = ranks_meet(shared.ranks, code, NULL);
     }
-    ranks->silence_ns = job->silence_ns; /* removing old drafts may take any time */
+    ranks->rank_timeout_ns = job->rank_timeout_ns; /* removing old drafts may take any time */
     if (code == 0 && job->writes)
         code = writes_run(&shared);
     if (code == 0)

@@ -26,7 +26,7 @@ struct checkpoint_job {
     uint64_t writes, reads, keep;
     uint64_t step_ns, interval; /* steps between checkpoints; step_ns 0: no training */
     uint64_t rank_shift;        /* rank r reads what rank r + shift wrote */
-    uint64_t seed, io_timeout_ns, silence_ns, mtbf_ns;
+    uint64_t seed, io_timeout_ns, rank_timeout_ns, mtbf_ns;
     struct cold_settings cold;
     /* Before each checkpoint; NULL: nobody looks. */
     void (*progress)(void *context, bool is_read, uint64_t number, uint64_t total,

@@ -275,11 +275,11 @@ static int measure_read(struct read_phase *reading)
         return code;
     reading->row->number = number;
     code = ranks_meet(shared->ranks, load_checkpoint(reading, number), NULL);
-    const uint64_t silence_ns = shared->ranks->silence_ns;
+    const uint64_t rank_timeout_ns = shared->ranks->rank_timeout_ns;
     if (code == 0)
         code = witness_make_cold(reading->witness, &reading->plugins, shared->ranks, NULL, NULL,
                                  reading->run);
-    shared->ranks->silence_ns = silence_ns;
+    shared->ranks->rank_timeout_ns = rank_timeout_ns;
     if (code == 0) {
         /* Read on the clock; fill the run and its only epoch. */
         struct result_epoch *epoch = &reading->run->epochs[0];

@@ -338,9 +338,10 @@ json_t *checkpoint_report_json(const struct checkpoint_job *job,
         return NULL;
     const struct environment *place = &result->evidence.environment;
     json_t *object,
-        *document = json_pack("{s:s, s:i, s:s, s:o, s:o}", "schema", "iobench-checkpoint",
-                              "schema_version", 1, "iobench_version", PACKAGE_VERSION, "command",
-                              json_text(job->command), "started", json_text(place->started));
+        *document =
+            json_pack("{s:s, s:i, s:s, s:o, s:o}", "schema", "iobench-checkpoint", "schema_version",
+                      SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION, "command",
+                      json_text(job->command), "started", json_text(place->started));
     report_verdict(document, &result->evidence);
     object = report_environment(place);
     json_put_count(object, "cpus", place->cpu_count);

@@ -55,9 +55,8 @@ static const struct option_spec infer_options[] = {
     {"precision", 0, OPTION_TEXT, FIELD(precisions), .metavar = "NAME[,NAME...]",
      .summary = "fp32 (without TF32 on GPUs), tf32, fp16, bf16, int8; one pass each, compared "
                 "with the first; default: the backend's own"},
-    {"calibrate-images", 0, OPTION_COUNT, FIELD(calibrate), .alias = "calibrate",
-     .fallback = "1250", .minimum = 1, .maximum = 1 << 24,
-     .summary = "images for calibrating the activation ranges of INT8"},
+    {"calibrate-images", 0, OPTION_COUNT, FIELD(calibrate), .fallback = "1250", .minimum = 1,
+     .maximum = 1 << 24, .summary = "images for calibrating the activation ranges of INT8"},
     {"calibrate-data", 0, OPTION_TEXT, FIELD(infer.calibrate_data), .metavar = "PATH",
      .reach = OPTION_INDEXES_SET,
      .summary = "data set of the calibration images; default: the first images of --data"},
@@ -213,7 +212,7 @@ static json_t *json_of(const struct infer_job *job, const struct infer_result *r
     json_t *document = json_object(), *rows = json_array();
 
     json_put_text(document, "schema", "iobench-infer");
-    json_put_count(document, "schema_version", 1);
+    json_put_count(document, "schema_version", SCHEMA_VERSION);
     json_put_text(document, "iobench_version", PACKAGE_VERSION);
     json_put_text(document, "command", command);
     json_put_text(document, "started", result->result.environment.started);

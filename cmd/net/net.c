@@ -24,7 +24,7 @@ struct net_settings {
     struct survey_settings survey;     /* what options set as it is */
     struct net_beside_settings beside; /* the same; reads NULL: not asked for */
     char *transport, *json;
-    uint64_t silence_ns, sample_interval_ns;
+    uint64_t rank_timeout_ns, sample_interval_ns;
     uint64_t require_all_reduce, require_nodes; /* 0: none */
 };
 
@@ -82,7 +82,7 @@ static const struct option_spec net_options[] = {
     {"damage", 0, OPTION_COUNT, FIELD(survey.damage), .fallback = "none", .zero = "none",
      .summary = "flip a bit before this verification, counted on each rank: shows that it is caught"},
     {"seed", 0, OPTION_COUNT, FIELD(survey.seed), .fallback = "1", .summary = "random seed of the data"},
-    {"rank-timeout", 0, OPTION_DURATION, FIELD(silence_ns), .fallback = "8s", .zero = "none",
+    {"rank-timeout", 0, OPTION_DURATION, FIELD(rank_timeout_ns), .fallback = "8s", .zero = "none",
      .summary = "abort if a rank is unresponsive this long"},
     {"sample-interval", 0, OPTION_DURATION, FIELD(sample_interval_ns), .fallback = "100ms",
      .zero = "none", .section = "Output",
@@ -245,7 +245,7 @@ static int net_command(const struct invocation *invocation)
     }
     code = command_join(&ranks);
     command_on_interrupt(); /* after MPI has installed its handlers */
-    ranks.silence_ns = settings->silence_ns;
+    ranks.rank_timeout_ns = settings->rank_timeout_ns;
     if (code == 0)
         code =
             measure_fabric(invocation, &transport, &ranks, settings->beside.reads ? &beside : NULL);

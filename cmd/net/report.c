@@ -239,11 +239,11 @@ json_t *net_report_json(const struct net_asked *asked, const struct fabric_surve
         free(suspects);
         return NULL;
     }
-    json_t *document =
-        json_pack("{s:s, s:i, s:s, s:o, s:o, s:o}", "schema", "iobench-net", "schema_version", 1,
-                  "iobench_version", PACKAGE_VERSION, "command", json_text(asked->command),
-                  "started", json_text(asked->verdict.environment.started), "place",
-                  report_machine(&asked->verdict.environment));
+    json_t *document = json_pack("{s:s, s:i, s:s, s:o, s:o, s:o}", "schema", "iobench-net",
+                                 "schema_version", SCHEMA_VERSION, "iobench_version",
+                                 PACKAGE_VERSION, "command", json_text(asked->command), "started",
+                                 json_text(asked->verdict.environment.started), "place",
+                                 report_machine(&asked->verdict.environment));
     report_verdict(document, &asked->verdict);
     json_put_text(document, "transport", survey->transport);
     json_put_count(document, "nodes", matrix->nodes);

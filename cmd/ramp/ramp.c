@@ -174,8 +174,7 @@ static json_t *ramp_json(const struct ramp *ramp)
     json_t *points = json_array(), *options = json_object();
     char text[512];
     for (const struct option_spec *row = job_options; row->name; row++)
-        json_put_text(options, row->alias ? row->alias : row->name,
-                      option_text(row, &settings->job, text, sizeof text));
+        json_put_text(options, row->name, option_text(row, &settings->job, text, sizeof text));
     json_t *object = json_pack("{s:o, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:O, s:s, s:s}", "label",
                                json_text(settings->job.output.label), "data", json_text(ramp->data),
                                "format", ramp->format, "trainer", json_text(settings->job.trainer),
@@ -307,7 +306,7 @@ static const struct option_spec ramp_options[] = {
     JOB_READER_ROWS(JOB),
     JOB_ORDER_ROWS(JOB),
     JOB_SEED_ROW(JOB),
-    JOB_SILENCE_ROW(JOB),
+    JOB_RANK_TIMEOUT_ROW(JOB),
     JOB_DECODE_ROWS(JOB),
     JOB_COLD_ROWS(JOB),
 

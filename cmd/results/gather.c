@@ -247,7 +247,7 @@ static int write_document(const struct gathered_job *joined, const char *path)
     json_put_number(engine, "ranks", joined->ranks);
     json_object_set_new(engine, "nodes", json_integer((json_int_t)joined->hosts));
     json_object_set_new(job, "engine", engine);
-    json_object_set_new(run, "run", json_integer(0));
+    json_object_set_new(run, "run", json_integer(1));
     json_object_set_new(run, "turn", json_integer(0));
     json_object_set_new(run, "valid", json_true());
     json_object_set(run, "samples_per_s", json_object_get(summary, "samples_per_s"));

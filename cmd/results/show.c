@@ -133,7 +133,8 @@ static const struct option_spec show_options[] = {
      .summary = "this batch of the epoch (from 0)"},
     {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "32", .minimum = 1,
      .maximum = BATCH_MAX, .summary = "samples per batch"},
-    {"epoch", 0, OPTION_COUNT, FIELD(epoch), .fallback = "0", .summary = "epoch (from 0)"},
+    {"epoch", 0, OPTION_COUNT, FIELD(epoch), .fallback = "1", .minimum = 1, .maximum = 1e9,
+     .summary = "epoch (from 1)"},
     {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
      .summary = "random seed of sample order and crops"},
     {"shuffle", 's', OPTION_TEXT, FIELD(shuffle), .fallback = "auto", .metavar = "NAME[:...]",
@@ -186,7 +187,7 @@ struct show {
 static int take_batch(struct show *show, struct plan *plan)
 {
     const struct show_settings *settings = show->settings;
-    int code = plan_begin(plan, settings->epoch);
+    int code = plan_begin(plan, settings->epoch - 1);
 
     if (code)
         return code;
@@ -323,7 +324,7 @@ static void show_record(struct show *show, uint32_t i)
     if (shown->code == 0) {
         const struct decode_source source = decode_source_of(&sample);
         const struct view view =
-            view_of_record(show->settings->seed, show->settings->epoch, shown->record);
+            view_of_record(show->settings->seed, show->settings->epoch - 1, shown->record);
         if (decoder_decode(&show->whole, &source, &view, show->whole_row) >= 0) {
             whole = show->whole_row;
             shown->view = *show->whole.traits.shown;

@@ -830,9 +830,9 @@ static int size_cluster(const struct invocation *invocation)
         json_t *cases = json_array();
         for (size_t i = 0; i < table.count; i++)
             json_array_append_new(cases, case_json(&table.cases[i]));
-        code =
-            json_file_write(settings->json, json_pack("{s:s, s:i, s:o}", "schema", "iobench-size",
-                                                      "schema_version", 1, "cases", cases));
+        code = json_file_write(settings->json,
+                               json_pack("{s:s, s:i, s:o}", "schema", "iobench-size",
+                                         "schema_version", SCHEMA_VERSION, "cases", cases));
     } else if (code == 0 && table.count == 1)
         size_page_print(&table.cases[0]);
     else if (code == 0)

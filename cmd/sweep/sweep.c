@@ -147,7 +147,7 @@ static struct sweep_scale sweep_scale_of(const struct sweep_table *table, uint32
 
 /* ---- folder ---- */
 
-enum { SCHEMA_VERSION = 1, POLL_NS = 250000000 };
+enum { POLL_NS = 250000000 };
 
 static const char plan_name[] = "sweep.json", lock_name[] = ".sweep.lock";
 static const char plan_schema[] = "iobench-sweep-plan", failure_schema[] = "iobench-sweep-failure";

@@ -277,7 +277,7 @@ static const struct option_spec train_options[] = {
     JOB_AS_ROW(JOB),
     JOB_READER_ROWS(JOB),
     JOB_ORDER_ROWS(JOB),
-    JOB_SILENCE_ROW(JOB),
+    JOB_RANK_TIMEOUT_ROW(JOB),
     JOB_DECODE_ROWS(JOB),
     JOB_ENTRY_POINTS_ROW(JOB),
 

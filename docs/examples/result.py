@@ -5,7 +5,7 @@ import json
 import sys
 
 document = json.load(open(sys.argv[1]))
-if document["schema"] != "iobench-result" or document["schema_version"] != 1:
+if document["schema"] != "iobench-result" or document["schema_version"] != 2:
     sys.exit(f"{sys.argv[1]}: not a result of this version")
 for number, job in enumerate(document["jobs"], 1):
     summary = job["summary"]
@@ -19,5 +19,5 @@ for number, job in enumerate(document["jobs"], 1):
     print()
     for run in job["runs"]:
         for epoch in run["epochs"]:
-            print(f"  run {run['run'] + 1} epoch {epoch['epoch']}: {epoch['samples']} samples in "
+            print(f"  run {run['run']} epoch {epoch['epoch']}: {epoch['samples']} samples in "
                   f"{epoch['wall_s']:.3f} s, {100 * epoch['wait_s'] / epoch['wall_s']:.0f}% waiting for data")

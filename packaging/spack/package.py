@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # A recipe for Spack: copy to REPO/packages/iobench/, then
-#     spack dev-build -d /path/to/iobench iobench@0.2.0
+#     spack dev-build -d /path/to/iobench iobench@0.3.0
 from spack.package import *
 
 
@@ -10,7 +10,7 @@ class Iobench(AutotoolsPackage, CudaPackage):
 
     homepage = "https://iobench.example/"
     license("Apache-2.0")
-    version("0.2.0")
+    version("0.3.0")
 
     variant("mpi", default=True, description="One job on many ranks")
     variant("nfs", default=True, description="Data sets on nfs:// servers")

@@ -266,7 +266,7 @@ static void trace_record(struct worker *worker, const struct fetch *fetch, uint6
                   (struct trace_span){&kind,
                                       from_ns,
                                       clock_now_ns(),
-                                      {fetch->epoch, fetch->record, fetch->address / batch_size,
+                                      {fetch->epoch + 1, fetch->record, fetch->address / batch_size,
                                        fetch->address % batch_size}});
 }
 

@@ -153,7 +153,7 @@ int engine_create(const struct engine_config *config, struct result *result, str
                                 .row_bytes = decoder.row_bytes,
                                 .seed = job->order.seed,
                                 .ranks = config->ranks,
-                                .silence_ns = job->silence_ns,
+                                .rank_timeout_ns = job->rank_timeout_ns,
                                 .open_load = job->open_load / ranks,
                                 .tick = config->tick,
                             });
@@ -297,7 +297,7 @@ static int take_and_train(struct engine *engine, uint64_t batches)
     const uint64_t end_ns = engine->trainer.ops->step ? clock_now_ns() : taken_ns;
     account_step_end(account, end_ns);
     struct trace_span span = {
-        &traced_batch, batch.ready_ns, taken_ns, {epoch->epoch, batch.number, batch.count}};
+        &traced_batch, batch.ready_ns, taken_ns, {epoch->epoch + 1, batch.number, batch.count}};
     trace_add(engine->trace, span);
     span.kind = &traced_step, span.from_ns = taken_ns, span.to_ns = end_ns;
     trace_add(engine->trace, span);
@@ -427,7 +427,7 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
                struct result_run *run, struct result *result)
 {
     if (engine->config.ranks) /* earlier phases may take any time */
-        engine->config.ranks->silence_ns = engine->config.job->silence_ns;
+        engine->config.ranks->rank_timeout_ns = engine->config.job->rank_timeout_ns;
     engine->hooks = hooks;
     batches_reset(engine->batches);
     assert(epochs > 0);

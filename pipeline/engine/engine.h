@@ -23,7 +23,7 @@ struct engine_config {
     const struct job_plugins *plugins;
     const struct catalog *catalog;
     struct ranks *ranks; /* NULL: a single process. Time-outs apply from the start of a run
-                            (job->silence_ns) */
+                            (job->rank_timeout_ns) */
     const struct trainer
         *trainer;              /* open, owned by the caller; NULL: the plug-in named by the job */
     struct meter *meter;       /* counts what the stages do; NULL: nothing is counted */

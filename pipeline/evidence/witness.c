@@ -176,7 +176,7 @@ int witness_make_cold(struct witness *witness, const struct job_plugins *plugins
     struct result_cold mine = {0};
     int code = 0;
 
-    ranks->silence_ns = 0; /* dropping may take any time */
+    ranks->rank_timeout_ns = 0; /* dropping may take any time */
     /* Pages charged to others would bypass the memory limit. */
     if (settings->memory_limit_bytes && run->number == 0 && (leads || reach) &&
         store_is_local(catalog->root)) {

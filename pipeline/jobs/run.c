@@ -39,7 +39,7 @@ struct measurement {
     uint64_t phase_start_ns;
 };
 
-struct sitting {
+struct experiment {
     struct measurement *measurements;
     uint32_t count;
     struct ranks *ranks;
@@ -333,7 +333,7 @@ static int calibrate_job(struct measurement *measurement)
         code = ranks_sum(session->ranks, figures, 2);
     if (code)
         return code;
-    session->result->floor_samples_per_s = figures[0];
+    session->result->ceiling_samples_per_s = figures[0];
     session->result->au_calibration_percent = figures[1] / session->ranks->place.ranks;
     recorder_mark(session->recorder, "calibrate", 0, measurement->phase_start_ns);
     return 0;
@@ -343,9 +343,9 @@ static int calibrate_job(struct measurement *measurement)
 
 /* Return half the width of the widest interval: of a rival's ratio to the first job, round by
  * round, or of the rate if there is one job. */
-static double half_width(const struct sitting *sitting)
+static double half_width(const struct experiment *experiment)
 {
-    const struct result *first = sitting->measurements[0].session.result;
+    const struct result *first = experiment->measurements[0].session.result;
     const uint32_t runs = first->run_count;
     double *rates = memory_array(2 * (size_t)runs, sizeof *rates), widest = 0;
 
@@ -353,15 +353,15 @@ static double half_width(const struct sitting *sitting)
         return NAN;
     for (uint32_t i = 0; i < runs; i++)
         rates[i] = result_run_samples_per_s(&first->runs[i]);
-    for (uint32_t k = 1; k < sitting->count; k++) {
-        const struct result *rival = sitting->measurements[k].session.result;
+    for (uint32_t k = 1; k < experiment->count; k++) {
+        const struct result *rival = experiment->measurements[k].session.result;
         for (uint32_t i = 0; i < runs; i++)
             rates[runs + i] = result_run_samples_per_s(&rival->runs[i]);
         const struct paired paired =
             paired_test(rates, rates + runs, runs, first->job->turns, true);
         widest = fmax(widest, (paired.high - paired.low) / 2 / paired.ratio);
     }
-    if (sitting->count == 1) {
+    if (experiment->count == 1) {
         const struct stats_summary summary = stats_summarise_until(rates, runs);
         widest = stats_half_width(&summary);
     }
@@ -370,26 +370,26 @@ static double half_width(const struct sitting *sitting)
 }
 
 /* Decide whether --runs auto may end, by rank 0's clock and figures. Returns 0, 1 or -errno. */
-static int is_enough(struct sitting *sitting)
+static int is_enough(struct experiment *experiment)
 {
-    const struct job *job = sitting->measurements[0].session.job;
-    const uint32_t rounds = sitting->measurements[0].session.result->run_count;
+    const struct job *job = experiment->measurements[0].session.job;
+    const uint32_t rounds = experiment->measurements[0].session.result->run_count;
     const uint32_t runs = rounds / (uint32_t)job->turns;
-    const double half = runs < STATS_UNTIL_FIRST ? NAN : 100 * half_width(sitting);
+    const double half = runs < STATS_UNTIL_FIRST ? NAN : 100 * half_width(experiment);
     const bool is_reached = half <= job_until_percent(job);
     const bool is_late =
-        job->until_time_ns && clock_now_ns() - sitting->start_ns >= job->until_time_ns;
+        job->until_time_ns && clock_now_ns() - experiment->start_ns >= job->until_time_ns;
     double decided[] = {is_reached, is_late};
 
     if (rounds % job->turns)
         return 0; /* in the middle of a pair */
     if (job->runs)
         return runs == job->runs;
-    if (sitting->ranks->place.rank)
+    if (experiment->ranks->place.rank)
         decided[0] = decided[1] = 0;
-    int code = ranks_sum(sitting->ranks, decided, 2);
-    for (uint32_t i = 0; i < sitting->count; i++) {
-        struct result_sitting *state = &sitting->measurements[i].session.result->sitting;
+    int code = ranks_sum(experiment->ranks, decided, 2);
+    for (uint32_t i = 0; i < experiment->count; i++) {
+        struct result_session *state = &experiment->measurements[i].session.result->session;
         state->is_reached = decided[0] > 0;
         state->half_percent = half;
     }
@@ -397,43 +397,44 @@ static int is_enough(struct sitting *sitting)
 }
 
 /* Runs of all jobs, a round after the other, until there are enough. */
-static int run_rounds(struct sitting *sitting)
+static int run_rounds(struct experiment *experiment)
 {
-    const struct job *job = sitting->measurements[0].session.job;
-    const uint32_t count = sitting->count;
+    const struct job *job = experiment->measurements[0].session.job;
+    const uint32_t count = experiment->count;
     uint32_t order[RUN_JOBS_MAX]; /* of the current round */
     uint64_t turns = 0, first_samples = 0;
     int code = 0, enough = 0;
 
     for (uint32_t i = 0; i < count && code == 0; i++) {
-        struct session *session = &sitting->measurements[i].session;
+        struct session *session = &experiment->measurements[i].session;
         session->result->runs =
             memory_array(job_runs_most(session->job), sizeof *session->result->runs);
         code = session->result->runs ? 0 : -ENOMEM;
     }
-    code = ranks_meet(sitting->ranks, code, NULL);
-    sitting->start_ns = clock_now_ns();
+    code = ranks_meet(experiment->ranks, code, NULL);
+    experiment->start_ns = clock_now_ns();
     while (code == 0 && enough == 0) {
         /* The second half of a pair has the order of the first in reverse, so that a steady drift
          * cancels. */
         const uint64_t round = turns / count;
         const bool is_back = round % job->turns % 2;
-        random_order(sitting->order_seed, round - is_back, order, count);
+        random_order(experiment->order_seed, round - is_back, order, count);
         for (uint32_t i = 0; i < count && code == 0; i++) {
-            struct measurement *next = &sitting->measurements[order[is_back ? count - 1 - i : i]];
+            struct measurement *next =
+                &experiment->measurements[order[is_back ? count - 1 - i : i]];
             code = run_once(next, turns++);
             if (count > 1)
                 suspend_job(next);
         }
-        enough = code ? code : is_enough(sitting);
+        enough = code ? code : is_enough(experiment);
         code = enough < 0 ? enough : code;
     }
     for (uint32_t i = 0; i < count && code == 0; i++)
-        code = gather_notices(sitting->ranks, sitting->measurements[i].session.result);
+        code = gather_notices(experiment->ranks, experiment->measurements[i].session.result);
     /* What a reader of the results must know. */
     for (uint32_t i = 0; i < count && code == 0; i++) {
-        struct result *result = sitting->measurements[i].session.result;
-        const struct result_sitting *state = &result->sitting;
+        struct result *result = experiment->measurements[i].session.result;
+        const struct result_session *state = &result->session;
         const char *of = count > 1 ? "of the ratio " : "";
         const struct result_epoch total = result_run_total(&result->runs[0]);
         const uint64_t samples = total.samples + total.skipped;
@@ -457,31 +458,31 @@ static int run_rounds(struct sitting *sitting)
 }
 
 /* Draw the seed of the turns, the same on all ranks, and identify the session. */
-static int begin_sitting(struct sitting *sitting)
+static int begin_experiment(struct experiment *experiment)
 {
-    const struct job *job = sitting->measurements[0].session.job;
-    struct result_sitting state = {
-        .jobs = sitting->count, .is_until = job->runs == 0, .turns = job->turns};
+    const struct job *job = experiment->measurements[0].session.job;
+    struct result_session state = {
+        .jobs = experiment->count, .is_until = job->runs == 0, .turns = job->turns};
     uint32_t drawn[3];
     char *boot = NULL;
     size_t bytes;
 
     if (getrandom(drawn, sizeof drawn, 0) != (ssize_t)sizeof drawn)
         return fail(EIO, "no random numbers: %s", fail_errno_text(errno));
-    double seed = sitting->ranks->place.rank == 0 ? (double)(drawn[2] | 1) : 0;
-    int code = ranks_sum(sitting->ranks, &seed, 1);
+    double seed = experiment->ranks->place.rank == 0 ? (double)(drawn[2] | 1) : 0;
+    int code = ranks_sum(experiment->ranks, &seed, 1);
     state.order_seed = job->order_seed ? job->order_seed : (uint64_t)seed;
-    sitting->order_seed = state.order_seed;
-    if (sitting->count == 1)
+    experiment->order_seed = state.order_seed;
+    if (experiment->count == 1)
         state.order_seed = 0;
     snprintf(state.id, sizeof state.id, "%08x%08x", drawn[0], drawn[1]);
     if (file_load("/proc/sys/kernel/random/boot_id", 4096, &boot, &bytes) == 0)
         snprintf(state.boot_id, sizeof state.boot_id, "%.*s", (int)strcspn(boot, "\n"), boot);
     free(boot);
-    for (uint32_t i = 0; i < sitting->count; i++) {
+    for (uint32_t i = 0; i < experiment->count; i++) {
         state.job = i;
         state.half_percent = NAN;
-        sitting->measurements[i].session.result->sitting = state;
+        experiment->measurements[i].session.result->session = state;
     }
     return code;
 }
@@ -490,24 +491,24 @@ int run_jobs(const struct job *jobs, uint32_t count, struct ranks *ranks,
              const struct run_observer *observer, struct result *results)
 {
     struct ranks alone = ranks_alone();
-    struct sitting sitting = {.count = count, .ranks = ranks ? ranks : &alone};
+    struct experiment experiment = {.count = count, .ranks = ranks ? ranks : &alone};
     const bool is_dry = jobs[0].dry_run;
     uint32_t opened = 0;
     int code = 0;
 
     for (uint32_t i = 0; i < count; i++)
         results[i] = (struct result){.job = &jobs[i], .valid = true};
-    sitting.measurements = memory_array(count, sizeof *sitting.measurements);
-    if (!sitting.measurements || count > RUN_JOBS_MAX)
-        return fail(ENOMEM, "%u jobs cannot be compared in one sitting", count);
+    experiment.measurements = memory_array(count, sizeof *experiment.measurements);
+    if (!experiment.measurements || count > RUN_JOBS_MAX)
+        return fail(ENOMEM, "%u jobs cannot be compared in one session", count);
     for (uint32_t i = 0; i < count; i++)
-        sitting.measurements[i] = (struct measurement){
-            .session = {.job = &jobs[i], .ranks = sitting.ranks, .result = &results[i]},
+        experiment.measurements[i] = (struct measurement){
+            .session = {.job = &jobs[i], .ranks = experiment.ranks, .result = &results[i]},
             .observer = observer};
     if (!is_dry)
-        code = ranks_meet(sitting.ranks, begin_sitting(&sitting), NULL);
+        code = ranks_meet(experiment.ranks, begin_experiment(&experiment), NULL);
     while (code == 0 && opened < count) {
-        struct measurement *measurement = &sitting.measurements[opened++];
+        struct measurement *measurement = &experiment.measurements[opened++];
         code = open_job(measurement);
         if (code == 0 && is_dry)
             code = make_engine(measurement);
@@ -517,11 +518,11 @@ int run_jobs(const struct job *jobs, uint32_t count, struct ranks *ranks,
             suspend_job(measurement);
     }
     if (code == 0 && !is_dry)
-        code = run_rounds(&sitting);
+        code = run_rounds(&experiment);
     for (uint32_t i = 0; i < opened; i++)
-        code = close_job(&sitting.measurements[i], code);
+        code = close_job(&experiment.measurements[i], code);
     for (uint32_t i = opened; i < count; i++)
         result_invalid(&results[i], "%s", fail_reason());
-    free(sitting.measurements);
+    free(experiment.measurements);
     return code;
 }

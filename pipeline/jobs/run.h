@@ -2,7 +2,7 @@
  *
  * run: carries out jobs and fills their results. It prints nothing; an observer gets the progress.
  *
- * A single job makes its runs one after the other. Several jobs take turns in one sitting: each
+ * A single job makes its runs one after the other. Several jobs take turns in one session: each
  * runs once per round, in an order drawn anew, so that changes of the storage affect all alike and
  * cancel in the ratios of a round. Memory, threads and control groups are then created for each
  * run, off the clock, so that all jobs find the same resources.

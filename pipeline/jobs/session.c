@@ -72,7 +72,7 @@ void session_close(struct session *session, int code)
     session->result->timeline = recorder_finish(session->recorder, code);
     if (session->beats)
         ranks_heart_stop(session->ranks);
-    session->ranks->silence_ns = 0; /* the next phase may take any time */
+    session->ranks->rank_timeout_ns = 0; /* the next phase may take any time */
     witness_close(session->witness);
     memory_limit_leave(&session->limit);
 }

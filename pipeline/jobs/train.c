@@ -218,7 +218,7 @@ static int open_network(struct training_run *training)
     struct training_config config = job->training;
     config.batch_size = (uint32_t)job->job.batch_size;
     config.ranks = job->ranks;
-    config.silence_ns = job->job.silence_ns;
+    config.rank_timeout_ns = job->job.rank_timeout_ns;
     config.seed = job->job.order.seed;
     config.memory_bytes = job->job.cold.memory_limit_bytes;
     config.learns = config.late = true;

@@ -211,7 +211,7 @@ static int submit_run(struct loader *loader, bool single)
         trace_add(loader->trace, (struct trace_span){&traced_fetch,
                                                      loader->planned_ns,
                                                      traced_ns,
-                                                     {fetch->epoch, fetch->record, fetch->shard,
+                                                     {fetch->epoch + 1, fetch->record, fetch->shard,
                                                       fetches[i].place.offset}});
     }
     window_advance(window, run.count);
@@ -351,7 +351,7 @@ static int reap(struct loader *loader, uint64_t wait_ns)
                       (struct trace_span){&traced_read,
                                           request->issue_ns,
                                           request->complete_ns,
-                                          {fetch->epoch, request->shard, request->offset,
+                                          {fetch->epoch + 1, request->shard, request->offset,
                                            request->bytes, (uint64_t)request->result}});
     }
     histogram_run_end(&latencies);

@@ -296,9 +296,9 @@ struct result_run {
     struct result_node *nodes;
 };
 
-/* A session (JSON key "sitting"): jobs measured together by one process, taking turns. Runs are
+/* A session (JSON key "session"): jobs measured together by one process, taking turns. Runs are
  * numbered by round, and each job runs once per round. */
-struct result_sitting {
+struct result_session {
     char id[24];
     char boot_id[40];    /* "": the kernel did not say */
     uint32_t jobs, job;  /* how many jobs take turns, and the index of this job */
@@ -338,7 +338,7 @@ struct environment {
 struct result {
     const struct job *job;
     struct environment environment;
-    struct result_sitting sitting;
+    struct result_session session;
     /* the data set */
     char data[512], format[64];
     uint64_t shards, records, data_bytes, record_bytes_total;
@@ -366,7 +366,7 @@ struct result {
     struct trainer_memory trainer_memory; /* at the end of the last run */
     /* The ceiling: the rate of the same loop without storage and decoding, and the loop's AU when
      * fed from memory; 0: not measured. */
-    double floor_samples_per_s;
+    double ceiling_samples_per_s;
     double au_calibration_percent;
     struct result_hints hints;
     uint32_t run_count;

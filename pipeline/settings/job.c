@@ -41,7 +41,7 @@ const struct option_spec job_options[] = {
      .summary = "number of processes that share the data set; set by mpirun and srun"},
     {"rank", 0, OPTION_COUNT, FIELD(order.rank), .fallback = "0", .maximum = 1 << 20,
      .summary = "rank of this process, from 0"},
-    JOB_SILENCE_ROW(0),
+    JOB_RANK_TIMEOUT_ROW(0),
 
     JOB_DECODE_ROWS(0),
     JOB_ENTRY_POINTS_ROW(0),

@@ -25,7 +25,7 @@ struct job {
     char *trainer;
     uint64_t batch_size;
     uint64_t prefetch_batches;
-    uint64_t silence_ns; /* an unresponsive rank ends the job after this time; 0: never */
+    uint64_t rank_timeout_ns; /* an unresponsive rank ends the job after this time; 0: never */
     uint64_t epochs;
     uint64_t runs;        /* 0: until the interval is narrow enough, see job_until_percent() */
     double until_percent; /* 0: not given */

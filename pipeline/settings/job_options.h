@@ -58,7 +58,7 @@ enum { MEMORY_LIMIT_LEAST = 8 << 20 };
                 "io_uring is refused"}, \
     {"iodepth", 'q', OPTION_COUNT, JOB_FIELD(at, read.iodepth), .fallback = "32", .zero = "auto", \
      .minimum = 0, .maximum = 65536, .summary = "queue depth: reads in flight"}, \
-    {"io-threads", 0, OPTION_COUNT, JOB_FIELD(at, read.loaders), .alias = "loaders", \
+    {"io-threads", 0, OPTION_COUNT, JOB_FIELD(at, read.io_threads), \
      .fallback = "auto", .zero = "auto", .maximum = 64, \
      .summary = "I/O threads, each with its own ring and memory on one NUMA node; auto is 1"}, \
     {"bs", 'b', OPTION_SIZE, JOB_FIELD(at, read.block_bytes), .fallback = "1MiB", .minimum = 512, \
@@ -99,8 +99,8 @@ enum { MEMORY_LIMIT_LEAST = 8 << 20 };
     {"seed", 0, OPTION_COUNT, JOB_FIELD(at, order.seed), .fallback = "1", \
      .summary = "random seed of sample order, crops and initial weights"}
 
-#define JOB_SILENCE_ROW(at) \
-    {"rank-timeout", 0, OPTION_DURATION, JOB_FIELD(at, silence_ns), .alias = "silence", \
+#define JOB_RANK_TIMEOUT_ROW(at) \
+    {"rank-timeout", 0, OPTION_DURATION, JOB_FIELD(at, rank_timeout_ns), \
      .fallback = "60s", .zero = "none", \
      .summary = "abort if a rank that others wait for is unresponsive this long"}
 
@@ -108,7 +108,7 @@ enum { MEMORY_LIMIT_LEAST = 8 << 20 };
     {"decode", 0, OPTION_TEXT, JOB_FIELD(at, decode.decoder), .fallback = "jpeg", \
      .metavar = "NAME[:...]", .section = "Processing", \
      .summary = "image decoder, to the network's input size; none delivers encoded images"}, \
-    {"decode-threads", 't', OPTION_COUNT, JOB_FIELD(at, decode.threads), .alias = "threads", \
+    {"decode-threads", 't', OPTION_COUNT, JOB_FIELD(at, decode.threads), \
      .fallback = "auto", .zero = "auto", .maximum = 4096, \
      .summary = "decode threads; auto is one per CPU"}, \
     {"prefetch", 0, OPTION_COUNT, JOB_FIELD(at, prefetch_batches), .fallback = "2", \

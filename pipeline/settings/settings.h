@@ -17,7 +17,7 @@ struct read_settings {
     char *data;   /* NULL: a synthetic set, generated once and kept */
     char *format; /* "auto" or NAME[:options] */
     char *reader;
-    uint64_t loaders; /* I/O threads; 0: auto */
+    uint64_t io_threads; /* I/O threads; 0: auto */
     uint64_t iodepth;
     uint64_t block_bytes; /* adjacent records are read together up to this size */
     bool direct;
@@ -31,7 +31,7 @@ struct read_settings {
 /* auto means 1: in measurements so far more I/O threads were never faster. */
 static inline uint32_t read_io_threads(const struct read_settings *read)
 {
-    return read->loaders ? (uint32_t)read->loaders : 1;
+    return read->io_threads ? (uint32_t)read->io_threads : 1;
 }
 
 /* Which samples are read, and in which order. */

@@ -315,7 +315,7 @@
     const rows = [];
     for (const { name, job } of results)
       for (const run of list(at(job, "runs")))
-        rows.push([(many ? name + ", " : "") + "run " + (number(run, "run") + 1), plain(at(run, "cold.cache_before")),
+        rows.push([(many ? name + ", " : "") + "run " + number(run, "run"), plain(at(run, "cold.cache_before")),
           percent(number(run, "cold.cold_residue_percent")), percent(number(run, "first_epoch_device_percent")),
           plain(at(run, "cold.method")), plain(at(run, "cold.remark") || at(run, "cold.server.cache_before"))]);
     if (rows.length)
@@ -341,7 +341,7 @@
       for (const run of list(at(job, "runs")))
         for (const epoch of list(at(run, "epochs")))
           if (left-- > 0)
-            rows.push([(many ? name + ", " : "") + "run " + (number(run, "run") + 1), number(epoch, "epoch"), rate(number(epoch, "samples_per_s")),
+            rows.push([(many ? name + ", " : "") + "run " + number(run, "run"), number(epoch, "epoch"), rate(number(epoch, "samples_per_s")),
               mib(number(epoch, "record_bytes_per_s")), duration(number(epoch, "wall_s")), duration(number(epoch, "first_batch_s")),
               percent(number(epoch, "au_percent")), plain(at(epoch, "limit"))]);
     if (rows.length)

@@ -17,7 +17,7 @@ out "B: --limit-rate '0.2 MiB/s'; A: as given"
 out "5 pairs of alternating runs"
 out "corrected for 2 comparisons (Holm)"
 grep -q "^  Throughput .* worse" "$tmp/out" || fault "a twentieth of the rate is not found"
-[ "$(grep -c '"sitting"' "$tmp/a.json")" = 3 ] || fault "not three jobs"
+[ "$(grep -c '"session"' "$tmp/a.json")" = 3 ] || fault "not three jobs"
 [ "$(field "$tmp/a.json" id | sort -u | wc -l)" = 1 ] || fault "not one session"
 [ "$(field "$tmp/a.json" basis | sort -u)" = pairs ] || fault "no pairs"
 [ "$(field "$tmp/a.json" turn | sort -n | tr '\n' ' ')" = "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 " ] ||

@@ -6,7 +6,7 @@
 COLUMNS=80
 export COLUMNS
 
-# result FILE VALID RATES...: write a result with runs of these rates; SITTING: the id of a session
+# result FILE VALID RATES...: write a result with runs of these rates; SESSION: the id of a session
 # of two alternating jobs.
 result() {
     file=$1 valid=$2 runs=
@@ -16,8 +16,8 @@ result() {
             \"read_latency\": {\"p99_s\": 0.002}, \"epochs\": []}"
     done
     cat >"$tmp/$file" <<EOF
-{"schema": "iobench-result", "schema_version": 1, "jobs": [{"label": "set", "valid": $valid,
- "sitting": {"id": "${SITTING:-$file}", "jobs": ${SITTING:+1}1}, "started": "2026-01-02T00:00:0${AT:-0}Z",
+{"schema": "iobench-result", "schema_version": 2, "jobs": [{"label": "set", "valid": $valid,
+ "session": {"id": "${SESSION:-$file}", "jobs": ${SESSION:+1}1}, "started": "2026-01-02T00:00:0${AT:-0}Z",
  "degraded": ${DEGRADED:-false}, "degraded_reason": ${WHY:-null},
  "invalid_reason": "it was interrupted", "settings": {"reader": "$file", "runs": 5},
  "dataset": {"mean_record_bytes": 100000}, "summary": {"samples_per_s": $1, "limit": "storage",
@@ -58,7 +58,7 @@ page 0 compare slow fast --json="$tmp/c.json"
 # A job that is missing passes no gate.
 sed 's/"label": "set"/"label": "other"/' fast >alone
 {
-    printf '{"schema": "iobench-result", "schema_version": 1, "jobs": ['
+    printf '{"schema": "iobench-result", "schema_version": 2, "jobs": ['
     for file in slow alone; do
         tr '\n' ' ' <$file | sed 's/^.*"jobs": \[{"label"/{"label"/; s/\]} *$//'
         [ $file = alone ] || printf ', '
@@ -87,11 +87,11 @@ for file in elsewhere moved fast; do
 done
 
 # Alternating runs of one session: pairs.
-SITTING=same
+SESSION=same
 result before true 1000 1010 990 1005 1020
 result after true 950 965 930 960 962
 result equal true 1001 1008 992 1004 1021
-SITTING=
+SESSION=
 page 0 compare before after equal
 page 1 compare before after --fail-if-slower 4
 page 0 compare before equal --fail-if-slower 0

@@ -18,9 +18,32 @@ expect 0 "$IOBENCH" run --data set --no-calibrate --runs 2 --epochs 2 -B 16 --ag
 if command -v python3 >/dev/null; then
     expect 0 python3 "$EXAMPLES/result.py" result.json
     says "as given: valid" "run 2 epoch 2: 60 samples in" "95% interval"
-    echo '{"schema": "iobench-size", "schema_version": 1}' >other.json
+    echo '{"schema": "iobench-size", "schema_version": 2}' >other.json
     expect 1 python3 "$EXAMPLES/result.py" other.json
     says "not a result"
+    # What 0.2 wrote is what is written now with the old words, numbered from 0.
+    sed 's/"session"/"sitting"/; s/"io_threads/"loaders/; s/"decode_threads": \(.*,\)$/"threads": \1/; s/"rank_timeout_s"/"silence_s"/
+         s/ceiling_samples/floor_samples/; s/_sessions"/_sittings"/; s/"sessions"/"sittings"/; s/"schema_version": 2/"schema_version": 1/' \
+        result.json | python3 -c 'import json, sys
+old = json.load(sys.stdin)
+for job in old["jobs"]:
+    job["engine"]["decode_threads"] = job["engine"].pop("threads", None) or job["engine"].get("decode_threads")
+    for run in job["runs"] + job["series"]["phases"]:
+        run["run"] -= 1
+    for phase in job["series"]["phases"]:
+        phase["epoch"] -= 1
+json.dump(old, sys.stdout)' >old.json
+    expect 1 "$IOBENCH" compare old.json
+    says "old.json: schema version 1, this program reads 2 (docs/from-0.2.md)"
+    expect 0 python3 "$EXAMPLES/from_0_2.py" old.json
+    printf '%s\n' "$out" >new.json
+    expect 0 python3 -c 'import json
+new, was = (json.load(open(name)) for name in ("new.json", "result.json"))
+was.pop("checksum")
+assert new == was, [key for key in was["jobs"][0] if was["jobs"][0][key] != new["jobs"][0].get(key)]'
+    expect 0 "$IOBENCH" compare new.json
+    expect 1 python3 "$EXAMPLES/from_0_2.py" new.json
+    says "not a document of schema 1"
 else
     skipped="$skipped python3"
 fi

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/cli.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=64,classes=3,mean=6k,seed=5 set
-RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --runs 1 --limit-rate 200k --on-error skip"
+RUN="run --data set --memory 16m -t 1 --calibrate=no --decode checksum --runs 1 --limit-rate 200k --on-error skip"
 # One record is damaged: one of the two ranks skips it.
 shard=$(find set -name "train-*" ! -name "*.idx" | sort | head -n 1)
 cp "$shard" whole

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/streams.sh"
 
 try 0 pack synthetic:count=16,classes=2,mean=6000 set
-job="--threads 1 --calibrate=no --runs 1 --sample-interval none --memory 16m"
+job="-t 1 --calibrate=no --runs 1 --sample-interval none --memory 16m"
 # shellcheck disable=SC2086 # words
 try 0 --data set $job --json one.json
 mkdir empty

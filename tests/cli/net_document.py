@@ -5,7 +5,7 @@ import json
 import sys
 
 figure = lambda key, unit, value: {f"{key}_{unit}": value, f"{key}_low_{unit}": value * .9, f"{key}_high_{unit}": value * 1.1}
-json.dump({"schema": "iobench-net", "schema_version": 1, "transport": "Open MPI", "nodes": 3, "verified_bytes": 99,
+json.dump({"schema": "iobench-net", "schema_version": 2, "transport": "Open MPI", "nodes": 3, "verified_bytes": 99,
            "ranks": [{"host": f"n{i}", "node": i} for i in range(3)], "settings": {"repeats": 7},
            "messages": {"from_rank": 0, "to_rank": 1, "sizes": [
                {"bytes": size, **figure("latency", "s", 1e-6 * size), **figure("forth", "bytes_per_s", 1e6 * size),

@@ -27,7 +27,7 @@ at() {
 mkdir outputs
 for number in 1 2 60; do # while it opens, not before
     at "$number" train --network resnet50 --size 64 --data set --batch-size 8 --checkpoint outputs --json result.json \
-        --export outputs/weights --compute-threads 1 --threads 1
+        --export outputs/weights --compute-threads 1 -t 1
     at "$number" run --trainer resnet50:backend=cpu --decode jpeg:size=64 --data set --batch-size 8 --no-calibrate \
         --memory 16m
     at "$number" infer --network resnet50 --size 64 --data set --batch-size 8,4 --compute-threads 1 --decode-threads 1 \
@@ -71,7 +71,7 @@ one_of_two() { # RANK NUMBER NAP MOST COMMAND...: the other makes fewer than MOS
     [ "${made:-$most}" -lt "$most" ] ||
         die "rank $SIGNALLED was interrupted at $NUMBER, and one made ${made:-no} primitives: $*"
 }
-set -- train --network resnet50 --size 64 --data set --batch-size 8 --compute-threads 1 --threads 1
+set -- train --network resnet50 --size 64 --data set --batch-size 8 --compute-threads 1 -t 1
 all=$(total "$@" --epochs 1 --limit-samples 12) # a batch, and the last, smaller one
 one_of_two 1 1 200 100 "$@"
 one_of_two 0 $((all * 2 / 3)) 50 "$all" "$@"

@@ -98,11 +98,11 @@ for way in "--seed=77" "--seed 77"; do
     out "depth 4"
     out "on 1 thread"
 done
-for way in "--threads 3 --loaders 2" "--decode-threads=3 --io-threads=2"; do
+for way in "-t 3 --io-threads 2" "--decode-threads=3 --io-threads=2"; do
     # shellcheck disable=SC2086 # words
     try 0 run --data "$tmp/recordio" --runs 1 --no-calibrate --sample-interval none --json - $way
-    out '"threads": 3'
-    out '"loaders": 2'
+    out '"decode_threads": 3'
+    out '"io_threads": 2'
 done
 try 0 --data "$tmp/recordio" --dry-run --iodepth auto --no-crc --on-error skip
 out "depth auto"

@@ -15,7 +15,7 @@ for format in $(formats) shards; do
     same_digest made "to-$format-$before"
     before=to-$format-$before
 done
-expect 0 "$IOBENCH" pack synthetic:count=60,classes=7,mean=8k again --shards 3 --threads 1
+expect 0 "$IOBENCH" pack synthetic:count=60,classes=7,mean=8k again --shards 3 -t 1
 cmp made/train-00001-of-00003 again/train-00001-of-00003 || die "threads change the bytes"
 
 # ---- below folders that do not exist yet ----

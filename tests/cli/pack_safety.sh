@@ -148,7 +148,7 @@ for round in $(seq $rounds); do
     format=$(formats | sed -n "$((round % $(formats | wc -l) + 1))p")
     pids=
     for _ in $(seq 20); do
-        "$IOBENCH" pack $SOURCE race -f "$format" --threads 2 >/dev/null 2>&1 &
+        "$IOBENCH" pack $SOURCE race -f "$format" -t 2 >/dev/null 2>&1 &
         pids="$pids $!"
     done
     good=0

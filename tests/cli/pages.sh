@@ -22,10 +22,10 @@ page 0 inspect tar/webdataset --samples 3 --show 5 --json
 page 1 inspect recordio/shards --json
 page 0 inspect tfrecord/imagenet --show 0
 page 0 verify mds/plain
-page 0 verify tar/webdataset --json --threads 1
-page 1 verify recordio/shards --decode --threads 1
+page 0 verify tar/webdataset --json -t 1
+page 1 verify recordio/shards --decode -t 1
 page 0 show tar/webdataset --record 1
-page 0 show tar/webdataset --batch 1 --batch-size 2 --seed 3 --epoch 2 --shuffle epoch --json
+page 0 show tar/webdataset --batch 1 --batch-size 2 --seed 3 --epoch 3 --shuffle epoch --json
 page 0 show mds/plain --shuffle none --batch-size 3 --decode jpeg:size=64
 same data
 
@@ -37,13 +37,13 @@ packed() { # TARGET ARGUMENT...
     (cd "$target" && find . -type f ! -name .iobench-set | LC_ALL=C sort | xargs cksum && echo) >>pages
 }
 for format in recordio shards tar files; do
-    packed "set-$format" tar/webdataset -f $format --threads 1
+    packed "set-$format" tar/webdataset -f $format -t 1
 done
-packed parts mds/plain -f recordio --shards 4 --threads 1
-packed mixed tfrecord/imagenet -f shards --shards 3 --shuffle=5 --threads 1
-packed first mds/plain -f tar --limit 3 --shard-size 4k --threads 1
-packed numbered recordio/shards -f recordio --on-error skip --threads 1
-packed back set-recordio -f files --threads 1
+packed parts mds/plain -f recordio --shards 4 -t 1
+packed mixed tfrecord/imagenet -f shards --shards 3 --shuffle=5 -t 1
+packed first mds/plain -f tar --limit 3 --shard-size 4k -t 1
+packed numbered recordio/shards -f recordio --on-error skip -t 1
+packed back set-recordio -f files -t 1
 page 1 pack set-recordio back -f shards
 page 0 pack mds/plain new -f recordio --shards 2 --dry-run
 # IDX files; what libjpeg makes of them is not shown.
@@ -51,7 +51,7 @@ mkdir idx && printf '\0\0\10\3\0\0\0\3\0\0\0\5\0\0\0\7%0105d' 7 >idx/train-image
     printf '\0\0\10\3\0\0\0\2\0\0\0\4\0\0\0\11%072d' 7 >idx/t10k-images-idx3-ubyte && printf '\0\0\10\1\0\0\0\2\3\5' >idx/t10k-labels-idx1-ubyte
 page 0 pack idx set-idx --dry-run --shards 2
 page 0 pack idx/train-images-idx3-ubyte set-idx --dry-run -f recordio
-page 0 pack idx set-idx -f tar --shuffle=3 --threads 1
+page 0 pack idx set-idx -f tar --shuffle=3 -t 1
 { tar tf set-idx/*.tar && echo; } >>pages
 for record in 0 1 2 3 4; do
     page 0 show set-idx --record $record
@@ -122,7 +122,7 @@ page 0 plan lenet --backend reference --batch-size 3 --json
 same plans
 
 # ---- commands that others make, and tables of the program ----
-page 0 sweep run --data tar/webdataset --threads 1,2 --shuffle none,epoch,buffer:7 --batch-size 4:8:x2 --dry-run -o swept
+page 0 sweep run --data tar/webdataset --decode-threads 1,2 --shuffle none,epoch,buffer:7 --batch-size 4:8:x2 --dry-run -o swept
 page 0 sweep run --data tar/webdataset --reader pread,mmap --batch-size 8 --budget 1m --order-seed 2 --dry-run -o swept
 page 0 sweep --data 'set-{format},tar' --format tar,files --trainer none,replay:h200,gpus=8 --launch 'true' --dry-run
 page 0 sweep infer --data tar/webdataset --network lenet --batch-size 1,2 --dry-run -o swept
@@ -149,9 +149,9 @@ for command in compare report; do
 done
 # What runs would do, but for what is the machine's.
 dry() { # ARGUMENT...
-    page 0 run --data tar/webdataset --threads 2 --memory 16m --dry-run "$@"
+    page 0 run --data tar/webdataset -t 2 --memory 16m --dry-run "$@"
 }
-dry --as horovod-tensorflow --format tar --against '--as mxnet --batch-size 3 --threads 1' --against '--workload resnet50-a100 --epochs 3'
+dry --as horovod-tensorflow --format tar --against '--as mxnet --batch-size 3 -t 1' --against '--workload resnet50-a100 --epochs 3'
 dry --workload retinanet-b200 --format tar --runs 4 --against '--epochs 2' --turns 2
 dry --shuffle none --window 1 --bs 4k --limit-samples 3 --trainer replay:h200,gpus=2 --decode none --runs auto
 dry --ranks 2 --rank 1 --partition sticky --reader pread --direct --iodepth 5 --seed 4 --decode jpeg:size=64
@@ -210,26 +210,26 @@ END
 swept() { # STATUS FOLDER OPTION...
     status=$1 folder=$2
     shift 2
-    page "$status" sweep --data /set --launch 'sh made {ranks}' -o "$folder" --ranks 1 --threads 1 --shuffle epoch "$@"
+    page "$status" sweep --data /set --launch 'sh made {ranks}' -o "$folder" --ranks 1 --decode-threads 1 --shuffle epoch "$@"
 }
-swept 0 scaled --ranks 1,4 --threads 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 2
-swept 0 scaled --ranks 1,4 --threads 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 3 --json -
-swept 0 scaled --ranks 1,4 --threads 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 3 --csv - --json scaled.json
+swept 0 scaled --ranks 1,4 -t 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 2
+swept 0 scaled --ranks 1,4 -t 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 3 --json -
+swept 0 scaled --ranks 1,4 -t 1,2 --limit-samples 40 --limit-samples-per-rank 10 --scaling strong,weak --runs 3 --csv - --json scaled.json
 swept 1 scaled --ranks 1,2 --runs 1
 cat scaled/sweep.json launched >>pages && rm launched
 swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6 --runs 1 --json -
 swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6 --runs 1
 swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6 --runs 1 --retry --label mine --sandbox no
 swept 1 failed --shuffle epoch,none,buffer:2,buffer:3,buffer:4,buffer:5,buffer:6 --runs 1 --retry --csv -
-swept 0 replaced --threads 1,2 --runs 1
-SAMPLES=78 swept 1 replaced --threads 1,2 --runs 2
-IDENTITY=two swept 1 replaced --threads 1,2 --runs 3
+swept 0 replaced -t 1,2 --runs 1
+SAMPLES=78 swept 1 replaced -t 1,2 --runs 2
+IDENTITY=two swept 1 replaced -t 1,2 --runs 3
 swept 1 failing --shuffle none,epoch --runs 1
 SAMPLES=78 swept 1 failing --shuffle none,epoch --runs 2
-swept 0 late --threads 1,2,3 --budget 1ns --runs 1 --json -
-swept 0 late --threads 1,2,3 --budget 1ns --runs 1
-echo '{"jobs": []}' >late/cell-00001-run-1.json && swept 1 late --threads 1,2,3 --runs 1
-echo '{}' >late/sweep.json && swept 1 late --threads 1,2,3 --runs 1
+swept 0 late -t 1,2,3 --budget 1ns --runs 1 --json -
+swept 0 late -t 1,2,3 --budget 1ns --runs 1
+echo '{"jobs": []}' >late/cell-00001-run-1.json && swept 1 late -t 1,2,3 --runs 1
+echo '{}' >late/sweep.json && swept 1 late --decode-threads 1,2,3 --runs 1
 mkdir other && touch other/.sweep.json.x.partial other/.cell-1.x.partial other/.mine.x.partial && swept 1 other --runs 1
 ls -A other >>pages && rm other/.mine* && swept 0 other --runs 1 && ls -A other >>pages
 page 0 sweep train --data /set --launch 'sh made 1' --runs 1

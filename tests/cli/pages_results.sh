@@ -12,14 +12,14 @@ result() {
     file=$1 host=$2 from=$3 to=$4 runs=''
     shift 4
     for rate in "$@"; do
-        runs="$runs${runs:+,}{\"run\": 0, \"valid\": true, \"samples_per_s\": $rate, \"record_bytes_per_s\": ${rate}00000,
+        runs="$runs${runs:+,}{\"run\": 1, \"valid\": true, \"samples_per_s\": $rate, \"record_bytes_per_s\": ${rate}00000,
             \"read_latency\": {\"requests\": 900, \"p50_s\": 0.001, \"p99_s\": 0.00$((rate / 10 % 9 + 1)), \"max_s\": 0.02},
             \"epochs\": [{\"epoch\": 1, \"samples\": 5000, \"samples_per_s\": $rate, \"wall_s\": 4, \"wait_s\": 1, \"compute_s\": 2}]}"
     done
     cat >"$file" <<END
-{"schema": "iobench-result", "schema_version": 1, "jobs": [{"label": "${LABEL-job}", "valid": ${VALID:-true},
+{"schema": "iobench-result", "schema_version": 2, "jobs": [{"label": "${LABEL-job}", "valid": ${VALID:-true},
  "headline": "valid, cold", "entries": [{"name": "Data", "text": "a <set> of $host"}],
- "sitting": {"id": "${SITTING:-$file}", "jobs": ${SITTING:+1}1, "turns": ${TURNS:-1}}, "started": "2026-01-02T00:00:0${to}Z",
+ "session": {"id": "${SESSION:-$file}", "jobs": ${SESSION:+1}1, "turns": ${TURNS:-1}}, "started": "2026-01-02T00:00:0${to}Z",
  "degraded": $([ "${WHY-}" ] && echo true || echo false), "degraded_reason": ${WHY:-null}, "invalid_reason": null, "settings": {"reader": "$file", "runs": $#,
  "ranks": ${RANKS:-2}, "rank": $from, "epochs": 1, "shuffle": "${SHUFFLE:-epoch}", "label": "$file"${WEAK-}},
  "dataset": {"path": "/data", "format": "tar", "mean_record_bytes": 100000, "samples": ${SAMPLES:-10000},
@@ -29,8 +29,8 @@ result() {
  "limit": "${LIMIT:-storage}", "cache_before": "${CACHE:-cold}", "samples": 5000, "skipped_samples": $from,
  "record_bytes": 500000000, "request_bytes": 600000000, "requests": 700${READS-}},
  "series": {"start_unix_s": 1000, "start_monotonic_s": 0, "clock_step_s": ${STEP:-0.1}, "interval_s": 1, "samples": 2,
- "late_samples": 0, "sampler_cpu_percent": 1, "absent": [], "phases": [{"phase": "index", "run": 0, "epoch": 0, "from_s": 0,
- "to_s": 9}, {"phase": "epoch", "run": 0, "epoch": 0, "from_s": $from, "to_s": $to}], "lost_phases": 0,
+ "late_samples": 0, "sampler_cpu_percent": 1, "absent": [], "phases": [{"phase": "index", "run": 1, "epoch": 1, "from_s": 0,
+ "to_s": 9}, {"phase": "epoch", "run": 1, "epoch": 1, "from_s": $from, "to_s": $to}], "lost_phases": 0,
  "columns": ["time_s", "storage_read_bytes_per_s", "cpu_percent"${LINES+, $LINES}],
  "rows": [[1, 1e8, 50${LINES+, 2e8, 3e8, 4e8, 11, 12, 13, 1e9, 2e9, 31, 320}], [2, 3e8, 70${LINES+, 5e8, 6e8, 7e8, 14, 15, 16, 3e9, null, 38, 410}]]}, "runs": [$runs]}]}
 END
@@ -71,7 +71,7 @@ COMPLETE=5 WHY='"much was cached"' SYNTHETIC=true result slow.json node2 0 6 900
 VALID=false result bad.json node2 0 6 900
 for pair in 1 2; do
     for rate in 0 100; do
-        SITTING=pair$pair COMPLETE=6 result pair$pair-$rate.json node1 0 $pair $((1000 + rate)) $((1110 + rate)) $((1021 + rate)) \
+        SESSION=pair$pair COMPLETE=6 result pair$pair-$rate.json node1 0 $pair $((1000 + rate)) $((1110 + rate)) $((1021 + rate)) \
             $((1032 + rate)) $((1009 + rate)) $((1022 + rate))
     done
 done
@@ -85,11 +85,11 @@ page 1 compare pair1-100.json pair1-0.json --fail-if-slower 8
 page 0 compare pair1-100.json pair1-0.json --fail-if-slower 9
 page 1 compare pair1-0.json
 page 1 compare pair1-0.json pair2-0.json :
-# A slower one within the limit of what is told apart; sittings of one side, of both.
-SITTING=pair3 COMPLETE=6 result like-0.json node1 0 3 1000 1000 1000 1000 1000 1000
-SITTING=pair3 COMPLETE=6 result like-100.json node1 0 3 970 990 1000 980 1010 990
+# A slower one within the limit of what is told apart; sessions of one side, of both.
+SESSION=pair3 COMPLETE=6 result like-0.json node1 0 3 1000 1000 1000 1000 1000 1000
+SESSION=pair3 COMPLETE=6 result like-100.json node1 0 3 970 990 1000 980 1010 990
 page 0 compare like-0.json like-100.json --fail-if-slower 0.5
-SITTING=pair3 COMPLETE=6 TURNS=2 result turns.json node1 0 3 970 990 1000 980 1010 990
+SESSION=pair3 COMPLETE=6 TURNS=2 result turns.json node1 0 3 970 990 1000 980 1010 990
 page 0 compare like-0.json turns.json
 page 0 compare five.json : a.json b.json --json
 page 1 compare five.json slow.json a.json b.json : pair1-0.json pair2-0.json like-0.json late.json
@@ -129,7 +129,7 @@ inferred() { # PRECISION BATCH RATE
     printf '{"precision": "%s", "batch_size": %s, "samples_per_s": %s, "network_samples_per_s": %s.5, "latency": {"p50_ms": 1%s, "p99_ms": 3%s}}' \
         "$1" "$2" "$3" "$3" "$2" "$2"
 }
-printf '{"schema": "iobench-infer", "schema_version": 1, "started": "2026-01-02T00:00:00Z", "network": "lenet", "batch_sizes": [%s, %s, %s, %s]}' \
+printf '{"schema": "iobench-infer", "schema_version": 2, "started": "2026-01-02T00:00:00Z", "network": "lenet", "batch_sizes": [%s, %s, %s, %s]}' \
     "$(inferred fp32 1 100)" "$(inferred fp32 8 200)" "$(inferred bf16 1 300)" "$(inferred bf16 8 0)" >inferred.json
 for files in "five.json slow.json unlabelled.json checkpoint.json net.json" "latencies.json inferred.json" "a.json late.json" "orders.json" "unread.json" \
     "weak4.json strong4.json strong1.json weak1.json strong2.json weak2.json" "auto1.json auto2.json auto4.json"; do

@@ -9,7 +9,7 @@ awk 'BEGIN {
         "fabric_receive_bytes_per_s,fabric_send_bytes_per_s"
     for (i = 1; i <= 20; i++) {
         rate = int((i - 1) / 5) % 2 * 1e8
-        phases = i <= 5 ? "drop 0" : i <= 10 ? "epoch 0" : i <= 15 ? "shuffle 1" : "epoch 1"
+        phases = i <= 5 ? "drop 1" : i <= 10 ? "epoch 1" : i <= 15 ? "shuffle 2" : "epoch 2"
         printf "%g,%s,%g,0,%g,%g,1e7\n", i / 10, phases, rate, rate, rate + 1e7
     }
 }' >series.csv
@@ -25,7 +25,7 @@ def series(start, rate, **more):
             "columns": ["time_s", "from_fabric_bytes_per_s"], "rows": [[i / 10, rate] for i in range(1, 21)]}
 nodes = [series(1e9 + 7 * i, (1 + 2 * i) * 1e6, host=f"n{i + 1}") for i in range(2)]
 with open("job.json", "w") as file:
-    json.dump({"schema": "iobench-result", "schema_version": 1,
+    json.dump({"schema": "iobench-result", "schema_version": 2,
                "jobs": [{"place": {"host": "n1"}, "series": series(1e9, 4e6, nodes=nodes)}]}, file)
 END
 # plotted ARGUMENT...: its picture is compared at the end
@@ -54,7 +54,7 @@ for label, rate in ("before", 10), ("after", 20):
                           "gpu_utilization_percent", "gpu_power_watts"],
               "rows": [[i / 10, rate * 1e6, 30, rate, 5e9, 80, 700 + rate] for i in range(1, 21)]}
     with open(label + ".json", "w") as file:
-        json.dump({"schema": "iobench-result", "schema_version": 1,
+        json.dump({"schema": "iobench-result", "schema_version": 2,
                    "jobs": [{**job, "label": label, "series": series}]}, file)
 END
 plotted before.json after.json

@@ -105,7 +105,7 @@ for run in range(18):
     job["label"] = f"long {run}"
     job["series"] = {"start_unix_s": 1e9, "interval_s": 1, "columns": ["time_s", *names],
                      "rows": [[i, i % 7 * 1e8, i % 5 * 1e8, i % 11, i % 13, i % 17] for i in range(1, 1001)],
-                     "phases": [{"phase": name, "run": 0, "epoch": i, "from_s": 2 * i + at, "to_s": 2 * i + at + 1}
+                     "phases": [{"phase": name, "run": 1, "epoch": i + 1, "from_s": 2 * i + at, "to_s": 2 * i + at + 1}
                                 for i in range(500) for at, name in ((0, "shuffle"), (1, "epoch"))]}
     json.dump(document, open(f"long{run}.json", "w"))
 END
@@ -174,7 +174,7 @@ echo '{"jobs": [' >broken.json
 echo '[1, 2]' >array.json
 sed 's/"samples": [0-9]*/"samples": 1/' one.json >changed.json
 sed 's/"samples": [0-9]*/"samples": 1/' infer.json >changed-infer.json
-sed 's/"schema_version": 1/"schema_version": 2/' infer.json >later-infer.json
+sed 's/"schema_version": 2/"schema_version": 3/' infer.json >later-infer.json
 for file in broken.json array.json changed.json changed-infer.json later-infer.json; do
     expect 1 "$IOBENCH" report -o no.html $file
     says $file

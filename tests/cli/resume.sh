@@ -16,7 +16,7 @@ interrupt() { # sets $status
     for count in 240 960 3840; do
         rm -rf cut
         SOURCE=synthetic:count=$count,classes=5,mean=100k,seed=3
-        "$IOBENCH" pack $SOURCE cut --shards $SHARDS --threads 2 >log 2>&1 &
+        "$IOBENCH" pack $SOURCE cut --shards $SHARDS -t 2 >log 2>&1 &
         pid=$!
         while [ "0$(finished)" -lt 2 ] && kill -0 $pid 2>/dev/null; do
             sleep 0.01

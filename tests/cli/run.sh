@@ -54,9 +54,9 @@ grep -q '^time_s,phases,read_bytes_per_s,' "$tmp/series.csv" || fault "no series
 # The ceiling is without the trainer, its AU with it; a busy machine ends steps late (exit status 1).
 tried="iobench --calibrate --trainer replay"
 "$IOBENCH" "$@" --runs 1 -B 1 --calibrate --trainer replay:rate=400 --json "$tmp/a.json" >"$tmp/out" 2>"$tmp/err"
-sed -n -E 's/.*"(floor_samples_per_s|au_calibration_percent)": ([0-9.]+).*/\1 \2/p' "$tmp/a.json" | awk '
-    $1 ~ /floor/ && $2 > 400 || $1 ~ /au/ && $2 > 0 && $2 <= 100 { good++ }
-    END { exit good != 2 }' || fault "the calibration: $(grep -E 'floor|calibration' "$tmp/a.json")"
+sed -n -E 's/.*"(ceiling_samples_per_s|au_calibration_percent)": ([0-9.]+).*/\1 \2/p' "$tmp/a.json" | awk '
+    $1 ~ /ceiling/ && $2 > 400 || $1 ~ /au/ && $2 > 0 && $2 <= 100 { good++ }
+    END { exit good != 2 }' || fault "the calibration: $(grep -E 'ceiling|calibration' "$tmp/a.json")"
 # Storage idles between epochs, but not if epochs overlap and the planning thread runs in time: on a
 # loaded machine that takes longer epochs.
 drains() {

@@ -8,7 +8,7 @@ command -v python3 >/dev/null || skip "no python3"
 cat >figures.py <<'END'
 import json, re, sys
 KEPT = re.compile(r"(first_)?(samples|skipped_samples|batches|steps|record_bytes|request_bytes|requests|images|epochs?|count|draws|batch_size|loss|images)"
-    r"|(in)?valid(_reason)?|complete_runs|epochs_(run|merged)|jobs?|turns|run|rank|runs_auto|shuffle|iodepth|loaders|digest.*"
+    r"|(in)?valid(_reason)?|complete_runs|epochs_(run|merged)|jobs?|turns|run|rank|runs_auto|shuffle|iodepth|io_threads|digest.*"
     r"|decode_threads|window_records|read_bytes_max|shuffle_slots|ranks|nodes|\w+_images|read_errors|short_reads|label|server|state|command_status"
     r"|evaluated?|evaluations?|correct.*|checkpoint|parameters|resumed.*|first_unread|unread_samples|shards|notices|reason|exit_status|network|weights|precision")
 MACHINE = re.compile("CPUs|hypervisor|cache|processor|no GPU|seconds|clock|memory")

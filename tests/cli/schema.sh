@@ -43,7 +43,7 @@ def refused(name, change):
 
 good = json.load(open("result.json"))
 refused("no schema", lambda d: d.pop("schema"))
-refused("another version", lambda d: d.update(schema_version=2))
+refused("another version", lambda d: d.update(schema_version=3))
 refused("a broken checksum", lambda d: d.update(checksum="0"))
 refused("a job without a summary", lambda d: d["jobs"][0].pop("summary"))
 refused("a rate as text", lambda d: d["jobs"][1]["runs"][0].update(samples_per_s="4"))

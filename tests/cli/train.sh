@@ -5,7 +5,7 @@
 
 # Generated images of few classes; small, so a step takes milliseconds.
 expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=6k,seed=5 set
-LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 20 --threads 1
+LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 20 -t 1
     --compute-threads 1 --seed 3 --lr 0.001"
 train() { # OPTION...
     # shellcheck disable=SC2086 # words without blanks

@@ -36,8 +36,8 @@ expect 1 "$IOBENCH" verify --json flipped
 says '"sound": false' '"fault_count": 2' "\"offset\": $two," '"records": 40'
 expect 1 "$IOBENCH" verify --json=faults.json flipped
 grep -q '"fault_count": 2' faults.json || die "no JSON in the file"
-"$IOBENCH" verify flipped --threads 1 | grep offset >one
-"$IOBENCH" verify flipped --threads 7 | grep offset >seven
+"$IOBENCH" verify flipped -t 1 | grep offset >one
+"$IOBENCH" verify flipped -t 7 | grep offset >seven
 cmp one seven || die "the faults depend on the threads"
 
 # ---- a file truncated between records looks complete: its .idx or the missing end reveals it ----

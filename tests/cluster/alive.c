@@ -188,7 +188,7 @@ int main(int argc, char **argv)
     const uint32_t rank = ranks.place.rank;
     ranks.waiting = note_waiting;
     code = ranks_meet(&ranks, 0, NULL);
-    ranks.silence_ns = 4000000000;
+    ranks.rank_timeout_ns = 4000000000;
     if (code == 0 && rank == 1) {
         while (strcmp(argv[1], "blocks") == 0)
             pause();

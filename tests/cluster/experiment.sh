@@ -52,7 +52,7 @@ halt() {
 run_case() {
     name=$1
     shift
-    mpirun_in "$nodes" $RANKS "$IOBENCH run --memory 20m --decode none --threads 1 --no-calibrate \
+    mpirun_in "$nodes" $RANKS "$IOBENCH run --memory 20m --decode none -t 1 --no-calibrate \
         --runs 1 --epochs $EPOCHS --limit-samples $SAMPLES --sample-interval 200ms \
         --trainer replay:rate=$RATE --batch-size 5 --drop-caches=strict \
         --server-drop-cmd \"$(forget_command server)\" \

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/cluster.sh"
 
 expect 0 "$IOBENCH" pack synthetic:count=151,classes=3,mean=6k,seed=5 set --shards 3
-RUN="run --data set --memory 16m --threads 1 --calibrate=no --decode checksum --batch-size 8"
+RUN="run --data set --memory 16m -t 1 --calibrate=no --decode checksum --batch-size 8"
 # shellcheck disable=SC2086 # words without blanks
 {
     expect 0 "$IOBENCH" $RUN --runs 1 --digest

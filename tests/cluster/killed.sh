@@ -49,7 +49,7 @@ kill_net() { # TRANSPORT
     kill_rank_1 "$measuring" "$IOBENCH" net --transport "$1" --repeats 10000 --repeat-time 100ms --rank-timeout 2s
 }
 kill_run() {
-    kill_rank_1 "[ -e began ]" sh -c "$slow" sh "$IOBENCH" run --data set --memory 16m --threads 1 --calibrate=no \
+    kill_rank_1 "[ -e began ]" sh -c "$slow" sh "$IOBENCH" run --data set --memory 16m -t 1 --calibrate=no \
         --decode checksum --batch-size 1 --runs 1 --rank-timeout 2s --drop-caches --server-drop-cmd "touch $T/began"
 }
 kill_train() {

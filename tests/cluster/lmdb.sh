@@ -22,7 +22,7 @@ must node1 "modprobe -d $LINUX ext4; mount /dev/vda /mnt/disk
 begin_case lmdb
 for cache in large small; do
     [ $cache = large ] && limit='' || limit="--memory-limit 96m"
-    must node1 "$IOBENCH run --as caffe2 --data /mnt/disk/lmdb --memory 20m --decode none --threads 1 \
+    must node1 "$IOBENCH run --as caffe2 --data /mnt/disk/lmdb --memory 20m --decode none -t 1 \
         --no-calibrate --runs 1 --epochs 3 --sample-interval 200ms --trainer replay:rate=$RATE \
         --batch-size 5 --drop-caches=strict $limit --json /run/run.json"
     on node1 "cat /run/run.json" >run.json

@@ -49,7 +49,7 @@ make_hosts 2
 beside() {
     # shellcheck disable=SC2086 # words
     expect 0 on_hosts "$IOBENCH" net $only --transport tcp --network lenet --step-time 10ms --exchange-time 300ms --rounds 2 \
-        --json net.json --sample-interval 20ms --beside "run --decode checksum --memory 16m --threads 1 --calibrate=no $1"
+        --json net.json --sample-interval 20ms --beside "run --decode checksum --memory 16m -t 1 --calibrate=no $1"
     says "Gradients and reads: 2 rounds of each alone and both at once" "lenet in FP32" "all-reduced by 2 ranks" \
         "step, ms" "reads, samples/s" "received" "sent"
 }
@@ -81,7 +81,7 @@ print({name: (stage["sent_bytes"] / max(stage["expected_gradient_bytes"], 1), ex
 assert 1 < stages["exchange"]["sent_bytes"] / stages["exchange"]["expected_gradient_bytes"] < 1.15, stages
 assert low < extra["reads"] < high and low < extra["both"] < high, extra
 phases = [(phase["phase"], phase["epoch"]) for phase in net["series"]["phases"]]
-assert sorted(phases) == sorted((name, number) for name in stages for number in range(2)), phases
+assert sorted(phases) == sorted((name, number) for name in stages for number in (1, 2)), phases
 END
 beside "--data $T/set"
 says "the reads did not come over these ports"

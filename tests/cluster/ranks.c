@@ -72,7 +72,7 @@ static struct training_config config_of(const char *network, uint32_t batch, str
                                     .ranks = together,
                                     .exchange = exchange,
                                     .buckets = buckets,
-                                    .silence_ns = 60000000000,
+                                    .rank_timeout_ns = 60000000000,
                                     .late = true,
                                     .recipe = {.decay_shape = RECIPE_CONSTANT,
                                                .rate = 0.002,

@@ -21,7 +21,7 @@ if built_with DNNL; then
 fi
 
 expect 0 "$IOBENCH" pack synthetic:count=64,classes=3,mean=6k,seed=5 set
-LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 8 --threads 1
+LENET="train --network lenet --size 32 --classes 3 --data set --batch-size 8 -t 1
     --compute-threads 1 --lr 0.001 --memory 16m"
 # shellcheck disable=SC2086 # words without blanks
 {

@@ -32,7 +32,7 @@ done
 # unresponsive.
 # shellcheck disable=SC2016 # the shell of each rank expands it
 slow='[ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK-}}" != 1 ] || set -- "$@" --limit-rate 10B; exec "$@"'
-mpi 2 sh -c "$slow" sh "$IOBENCH" run --data set --memory 16m --threads 1 --calibrate=no \
+mpi 2 sh -c "$slow" sh "$IOBENCH" run --data set --memory 16m -t 1 --calibrate=no \
     --decode checksum --batch-size 1 --runs 1 --rank-timeout 4s >log 2>&1 &
 job=$!
 while ! grep -q "iobench: waiting for rank 1 on $(uname -n), [0-9]* s so far" log && kill -0 $job 2>/dev/null; do

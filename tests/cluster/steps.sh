@@ -16,7 +16,7 @@ cat >odd.ini <<END
 data=odd
 runs=1
 batch-size=2
-threads=1
+decode-threads=1
 memory=16m
 calibrate=no
 sample-interval=none
@@ -30,7 +30,7 @@ expect 0 mpi 5 "$IOBENCH" run odd.ini
 # shellcheck disable=SC2154 # expect sets it
 [ "$(printf '%s\n' "$out" | grep -c ': valid, ')" = 4 ] || die "not every job was valid"
 # The rate of an epoch is that of all ranks over the time of all, while training as in the result.
-expect 0 mpi 3 "$IOBENCH" train --network lenet --size 32 --classes 3 --data odd --batch-size 2 --epochs 2 --threads 1 \
+expect 0 mpi 3 "$IOBENCH" train --network lenet --size 32 --classes 3 --data odd --batch-size 2 --epochs 2 -t 1 \
     --compute-threads 1 --lr 0.0001 --memory 16m --sample-interval none --json trained.json
 python3 - <<'END' || die "another rate"
 import json

@@ -13,7 +13,7 @@ export IOBENCH_CUDA_MODULE IOBENCH_EMULATED_LATE_US
 expect 0 "$IOBENCH" pack synthetic:count=48,classes=3,mean=6k,seed=5 set
 train() { # NAME BACKEND
     "$IOBENCH" train --network lenet --size 16 --classes 3 --data set --eval-data set \
-        --batch-size 4 --threads 2 --lr 0.001 --memory 16m --epochs 2 --prefetch 1 --checkpoint "$1" \
+        --batch-size 4 -t 2 --lr 0.001 --memory 16m --epochs 2 --prefetch 1 --checkpoint "$1" \
         --backend "cuda:fp32,$2" --json "$1.json" >"$1.out" 2>&1 || return
     grep -E '"(evaluation_)?loss":' "$1.json" >"$1.losses"
 }
@@ -26,7 +26,7 @@ out=$(tr -s ' \n' ' ' <ahead.out)
 says " Limit " "of the GPU, of which" "pinned"
 infer() { # BACKEND
     expect 0 "$IOBENCH" infer --network lenet --size 16 --classes 3 --data set --checkpoint ahead \
-        --batch-size 5 --threads 2 --memory 16m --prefetch 1 --backend "cuda:fp32,$1" --json -
+        --batch-size 5 -t 2 --memory 16m --prefetch 1 --backend "cuda:fp32,$1" --json -
     printf '%s\n' "$out" | grep -E '"(loss|top1|labelled|batches)":'
 }
 infer ahead=0,graph=no >apart.answers
@@ -35,15 +35,15 @@ infer ahead=2 >ahead.answers
 cmp apart.answers ahead.answers || die "uploads ahead change the answers: $(cat ./*.answers)"
 # INT8's ranges are found on the device.
 expect 0 "$IOBENCH" infer --network tiny --size 32 --classes 3 --data set --precision int8 --calibrate-images 6 \
-    --batch-size 4 --limit-samples 4 --warmup 0 --threads 2 --memory 16m --backend cuda:fp32,plans=none
+    --batch-size 4 --limit-samples 4 --warmup 0 -t 2 --memory 16m --backend cuda:fp32,plans=none
 says "tiny on cuda" "INT8 calibrated by kl on 6 images" "cuDNN has no engine for the INT8 convolution of"
 # A file of plans that cannot be written does not end a job, also when the last, smaller batch adds to it.
 expect 0 "$IOBENCH" infer --network lenet --size 16 --classes 3 --data set --checkpoint ahead --batch-size 5 \
-    --limit-samples 8 --threads 2 --memory 16m --backend cuda:fp32,plans=nowhere/plans.json
+    --limit-samples 8 -t 2 --memory 16m --backend cuda:fp32,plans=nowhere/plans.json
 says "chosen engines are not kept, and will be timed again: nowhere/plans.json"
 # An empty name is no file, as "none" is.
 expect 0 "$IOBENCH" infer --network lenet --size 16 --classes 3 --data set --checkpoint ahead --batch-size 5 \
-    --limit-samples 8 --threads 2 --memory 16m --backend cuda:fp32,plans=
+    --limit-samples 8 -t 2 --memory 16m --backend cuda:fp32,plans=
 case $out in *"are not kept"*) die "kept in a file without a name: $out" ;; esac
 # One seed, the same losses on each backend; and a benchmark of what runs without an engine is none.
 steps=$(dirname "$IOBENCH")/bench/device_steps
@@ -55,7 +55,7 @@ says "loss-scale=1024: 0.0"
 expect 1 "$steps" --side 16 --loss 3 lenet 2 cuda:fp16,plans=none cuda:fp16,plans=none,loss-scale=32768
 says "loss-scale=32768: " ": FAILED"
 # Gradients may overflow where the loss does not: no checkpoint is left of such weights.
-expect 1 "$IOBENCH" train --network lenet --size 28 --classes 3 --data set --batch-size 8 --limit-samples 8 --threads 2 \
+expect 1 "$IOBENCH" train --network lenet --size 28 --classes 3 --data set --batch-size 8 --limit-samples 8 -t 2 \
     --memory 16m --checkpoint never --backend cuda:fp16,plans=none,loss-scale=32768
 says "never/last.checkpoint: not written: weights are NaN or infinite after step 1"
 [ ! -e never/last.checkpoint ] || die "a checkpoint of no use was written"

@@ -17,7 +17,7 @@ expect 0 "$IOBENCH" list decoder
 says "nvjpeg" "NVIDIA GPU"
 expect 0 "$IOBENCH" pack synthetic:count=90,classes=3,mean=6k,seed=5 set
 losses() { # DECODER THREADS
-    expect 0 "$IOBENCH" train --network lenet --size 16 --classes 3 --data set --batch-size 20 --threads "$2" --lr 0.001 \
+    expect 0 "$IOBENCH" train --network lenet --size 16 --classes 3 --data set --batch-size 20 -t "$2" --lr 0.001 \
         --memory 16m --epochs 2 --prefetch 2 --backend cuda:fp32,plans=none --decode "$1" --json -
     printf '%s\n' "$out" | grep '"loss":'
 }
@@ -32,7 +32,7 @@ cmp cpu three || die "three threads give other rows: $(cat cpu three)"
 run() { # STATUS DECODER OPTIONS...
     status=$1 decoder=$2
     shift 2
-    expect "$status" "$IOBENCH" run --data set --decode "$decoder" --threads 3 --epochs 2 --batch-size 25 --no-calibrate \
+    expect "$status" "$IOBENCH" run --data set --decode "$decoder" -t 3 --epochs 2 --batch-size 25 --no-calibrate \
         --json run.json "$@"
 }
 run 0 nvjpeg:size=32,memory=8MiB
@@ -54,7 +54,7 @@ cmp shown asked || die "other boxes are shown"
 
 # Pinned memory, an eighth of the option, is in the budget of the job.
 needed() { # MEMORY
-    expect 0 "$IOBENCH" run --data set --decode "nvjpeg:memory=$1" --threads 3 --dry-run
+    expect 0 "$IOBENCH" run --data set --decode "nvjpeg:memory=$1" -t 3 --dry-run
     printf '%s\n' "$out" | tr -s ' \n' ' ' | sed -n 's/.* \([0-9]*\)\.[0-9]* MiB in total.*/\1/p'
 }
 [ $(($(needed 264MiB) - $(needed 8MiB))) = $((3 * 32)) ] || die "pinned memory is not counted"

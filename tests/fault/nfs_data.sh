@@ -134,7 +134,7 @@ wait $run || { cp "$tmp/run" "$tmp/out"; fault "a server that came back ends the
 same "$(sed -n 's/^ *Digest *\([0-9a-f]*\).*/\1/p' "$tmp/run")" "$wanted" "server stopped and started"
 # The server stops while a set is written: one error message, and the same command resumes.
 timeout 600 ./iobench pack synthetic:count=600 "$url/long" --format recordio --shards 6 \
-    --threads 1 --io-timeout 1s >"$tmp/pack" 2>&1 &
+    -t 1 --io-timeout 1s >"$tmp/pack" 2>&1 &
 pack=$!
 while ! grep -qs '^done' "$there/long/.iobench-unfinished" && kill -0 $pack; do sleep 0.05; done
 stop

@@ -53,7 +53,7 @@ static const struct hostile_command commands[] = {
     {"verify decode", KIND_DATA, READS | CHECKS, "verify --decode --json @"},
     {"inspect", KIND_DATA, READS | PLAIN, "inspect @"},
     {"inspect json", KIND_DATA, READS | PLAIN, "inspect --json @"},
-    {"pack shards", KIND_DATA, READS, "pack @ %/set -f shards --threads 2"},
+    {"pack shards", KIND_DATA, READS, "pack @ %/set -f shards -t 2"},
     {"pack recordio", KIND_DATA, READS, "pack @ %/set -f recordio --shards 2 --shuffle"},
     {"pack lmdb", KIND_DATA, READS, "pack @ %/set -f lmdb"},
     {"pack tar", KIND_DATA, 0, "pack @ %/set -f tar --on-error skip"},

@@ -27,7 +27,7 @@ waits_fit() { # FILE THREADS
 next_epoch() {
     lie "an epoch's samples are counted in the next one"
     run any --data set --decode checksum --digest --epochs 4 --overlap-epochs --batch-size 30 --prefetch 10 \
-        --threads 2 --trainer replay:rate=3000 --json epochs.json
+        -t 2 --trainer replay:rate=3000 --json epochs.json
     digests=$(sed -n 's/.*"digest": "\([0-9a-f]*\)".*/\1/p' epochs.json | sort -u)
     confirmed "4 epochs of 300 samples, each with the digest of the set" \
         [ "$(grep -c '^ *"samples": 300,' epochs.json) $digests" = "5 $whole" ]

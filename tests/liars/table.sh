@@ -35,7 +35,7 @@ start() {
         set -- checkpoint written --bytes 4m --ranks 1 --writes 1 --reads 1 --chunk 32k --iodepth 1 --reader pread
         ;;
     monitor) set -- monitor --interval 500ms --count 5 . ;;
-    verify) set -- verify --decode --threads 1 big ;;
+    verify) set -- verify --decode -t 1 big ;;
     pack)
         rm -rf packed
         set -- pack synthetic:count=4000,mean=20k packed --format tfrecord:compression=gzip

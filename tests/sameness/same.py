@@ -59,7 +59,7 @@ def commands():
         yield f"quality-{shuffle}", ["shuffle", "-d", f"set-{name}", shuffle, "-B", "16",
                                      "--json=out.json"], "json"
     for name, more in {
-            "plain": [], "direct": ["--direct"], "loaders": ["--loaders", "2"],
+            "plain": [], "direct": ["--direct"], "loaders": ["--io-threads", "2"],
             "window": ["--window", "1"], "overlap": ["--overlap-epochs", "-e", "3"],
             "null": ["-r", "null"], "limit": ["--limit-samples", "100"],
             "resume": ["--resume-at", "0:32", "-B", "16"], "raw": ["--decode", "none"],

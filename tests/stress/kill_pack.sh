@@ -8,7 +8,7 @@
 SOURCE=synthetic:count=120,classes=5,mean=12k,seed=3
 all=$(formats)
 for format in $all; do
-    pack_time=$(took "$IOBENCH" pack $SOURCE "whole-$format" --format "$format" --threads 1)
+    pack_time=$(took "$IOBENCH" pack $SOURCE "whole-$format" --format "$format" -t 1)
     echo "$pack_time" >"time-$format"
 done
 undisturbed=$(digest "whole-shards")
@@ -20,7 +20,7 @@ while [ $round -lt "$count" ]; do
     for format in $all; do
         [ $round -lt "$count" ] || break
         round=$((round + 1))
-        set -- "$IOBENCH" pack $SOURCE set --format "$format" --threads 1
+        set -- "$IOBENCH" pack $SOURCE set --format "$format" -t 1
         case $format in recordio | shards | tar) set -- "$@" --shards 4 ;; esac
         rm -rf set
         kill_within "$(cat "time-$format")" "$@"

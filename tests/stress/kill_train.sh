@@ -7,7 +7,7 @@
 
 expect 0 "$IOBENCH" pack synthetic:count=60,classes=3,mean=6k,seed=5 set
 train() { # OPTION...
-    "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 20 --threads 1 \
+    "$IOBENCH" train --network lenet --size 32 --classes 3 --data set --batch-size 20 -t 1 \
         --compute-threads 1 --seed 3 --lr 0.001 --epochs 12 "$@"
 }
 # Print everything between the header, which has the time, and the CRC.
@@ -35,7 +35,7 @@ while [ $killed -lt "$count" ]; do
             break
         fi
         if [ -n "$resume" ]; then # valid at each of these moments
-            expect 0 "$IOBENCH" infer --network lenet --size 32 --classes 3 --data set --threads 1 \
+            expect 0 "$IOBENCH" infer --network lenet --size 32 --classes 3 --data set -t 1 \
                 --compute-threads 1 --checkpoint kept --batch-size 20 --limit-samples 20
         fi
     done

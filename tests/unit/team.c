@@ -321,7 +321,7 @@ static int be_a_rank(void *argument)
     manual_clock_ahead_ns = me / team->per_node * SKEW_NS;
     fail_clear();
     int code = ranks_join(&ranks);
-    ranks.silence_ns = team->silence_ns;
+    ranks.rank_timeout_ns = team->rank_timeout_ns;
     if (code == 0)
         code = team->act(&ranks);
     team->codes[me] = code;

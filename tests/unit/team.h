@@ -27,7 +27,7 @@ enum team_call {
 struct team {
     uint32_t ranks, per_node;
     int (*act)(struct ranks *ranks); /* of each, once it has joined */
-    uint64_t silence_ns;
+    uint64_t rank_timeout_ns;
     enum {
         TEAM_LATE,
         TEAM_PROMPT,

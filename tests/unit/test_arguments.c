@@ -32,7 +32,7 @@ static const struct option_spec table[] = {
     {"duration", 0, OPTION_DURATION, AT(duration), .fallback = "none", .zero = "none",
      .summary = ""},
     {"choice", 'd', OPTION_CHOICE, AT(choice), .choices = choices, .implied = "yes", .summary = ""},
-    {"text", 't', OPTION_TEXT, AT(text), .alias = "words", .summary = ""},
+    {"text", 't', OPTION_TEXT, AT(text), .summary = ""},
     {0},
 };
 
@@ -199,14 +199,14 @@ static void wrong_ones_are_refused(void **unused)
 
 static void former_names_are_accepted(void **unused)
 {
-    static const char text[] = "[a]\nwords=three\n";
-    struct parsed parsed = parse("--words one");
+    static const char text[] = "[a]\ntext=three\n";
+    struct parsed parsed = parse("--text one");
     struct jobfile jobfile;
 
     (void)unused;
     assert_int_equal(parsed.code, 0);
     assert_string_equal(parsed.settings.text, "one");
-    assert_int_equal(option_set_list(table, &parsed.settings, "words=two", "x"), 0);
+    assert_int_equal(option_set_list(table, &parsed.settings, "text=two", "x"), 0);
     assert_string_equal(parsed.settings.text, "two");
     assert_int_equal(jobfile_parse("x.ini", text, strlen(text), &jobfile), 0);
     assert_int_equal(jobfile_apply(&jobfile, 0, table, &parsed.settings), 0);

@@ -7,14 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-/* A result with these runs; sitting: NULL, or a session of two alternating jobs. */
-static json_t *job_with(const char *sitting, const double *rates, size_t count)
+/* A result with these runs; session: NULL, or a session of two alternating jobs. */
+static json_t *job_with(const char *session, const double *rates, size_t count)
 {
     json_t *job = json_object(), *runs = json_array();
 
     json_object_set_new(job, "valid", json_true());
-    if (sitting)
-        json_object_set_new(job, "sitting", json_pack("{sssi}", "id", sitting, "jobs", 2));
+    if (session)
+        json_object_set_new(job, "session", json_pack("{sssi}", "id", session, "jobs", 2));
     for (size_t i = 0; i < count; i++)
         json_array_append_new(runs, json_pack("{sf}", "samples_per_s", rates[i]));
     json_object_set_new(job, "runs", runs);
@@ -32,7 +32,7 @@ static struct comparison compared(const json_t **a, size_t a_count, const json_t
 }
 
 /* Runs similar within a session but not between sessions: the machine changed, not the program. */
-static void one_sitting_each_tells_nothing(void **unused)
+static void one_session_each_tells_nothing(void **unused)
 {
     const double slow[] = {100, 101, 102, 103, 104}, fast[] = {110, 111, 112, 113, 114};
     const json_t *a = job_with(NULL, slow, 5), *b = job_with(NULL, fast, 5);
@@ -76,7 +76,7 @@ static void later_epochs_add_up(void **unused)
 }
 
 /* Each session is one value, the median of its runs. */
-static void sittings_are_the_repetitions(void **unused)
+static void sessions_are_the_repetitions(void **unused)
 {
     const json_t *a[4], *b[4];
 
@@ -87,7 +87,7 @@ static void sittings_are_the_repetitions(void **unused)
         b[i] = job_with(NULL, (const double[]){high - 1, high, high + 50}, 3);
     }
     struct comparison comparison = compared(a, 4, b, 4);
-    assert_int_equal(comparison.basis, COMPARE_SITTINGS);
+    assert_int_equal(comparison.basis, COMPARE_SESSIONS);
     assert_equal(comparison.figures[0].a, 101.5);
     assert_equal(comparison.figures[0].p, 2.0 / 70); /* scipy.stats.mannwhitneyu */
     assert_true(compare_significant(&comparison.figures[0], 0.05));
@@ -162,7 +162,7 @@ static void turns_make_up_pairs(void **unused)
 
     (void)unused;
     for (int i = 0; i < 4; i++)
-        json_object_set_new(json_object_get((json_t *[]){a, b, c, d}[i], "sitting"), "turns",
+        json_object_set_new(json_object_get((json_t *[]){a, b, c, d}[i], "session"), "turns",
                             json_integer(i < 2 ? 2 : 4));
     json_object_set_new(json_array_get(json_object_get(a, "runs"), 4), "samples_per_s",
                         json_null());
@@ -173,9 +173,9 @@ static void turns_make_up_pairs(void **unused)
     assert_equal(comparison.figures[0].change_percent, 100 * (cbrt(.9 * .8 * .7) - 1));
     assert_false(comparison.is_until);
     /* Nor does a turn without its pair make one with a turn of the next session. */
-    json_object_set_new(json_object_get(c, "sitting"), "turns", json_integer(2));
-    json_object_set_new(json_object_get(d, "sitting"), "turns", json_integer(2));
-    json_object_set_new(json_object_get(a, "sitting"), "runs_auto", json_true());
+    json_object_set_new(json_object_get(c, "session"), "turns", json_integer(2));
+    json_object_set_new(json_object_get(d, "session"), "turns", json_integer(2));
+    json_object_set_new(json_object_get(a, "session"), "runs_auto", json_true());
     comparison = compared((const json_t *[]){a, c}, 2, (const json_t *[]){b, d}, 2);
     assert_int_equal(comparison.pairs, 5);
     assert_equal(comparison.figures[0].change_percent,
@@ -190,8 +190,8 @@ static void turns_make_up_pairs(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_sitting_each_tells_nothing), cmocka_unit_test(later_epochs_add_up),
-        cmocka_unit_test(sittings_are_the_repetitions),   cmocka_unit_test(noise_is_inconclusive),
+        cmocka_unit_test(one_session_each_tells_nothing), cmocka_unit_test(later_epochs_add_up),
+        cmocka_unit_test(sessions_are_the_repetitions),   cmocka_unit_test(noise_is_inconclusive),
         cmocka_unit_test(runs_that_took_turns_are_pairs), cmocka_unit_test(turns_make_up_pairs),
     };
 

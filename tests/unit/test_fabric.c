@@ -600,7 +600,7 @@ static void a_stalled_link_is_told(void **unused)
     golden_begin();
     for (int i = 0; i < 3; i++) {
         struct team team = {.ranks = 2, .per_node = 2, .act = stall, .clock = TEAM_PROMPT};
-        team.silence_ns = i == 1 ? UINT64_C(7000000000) : 0;
+        team.rank_timeout_ns = i == 1 ? UINT64_C(7000000000) : 0;
         transport_name = i == 2 ? "gives up" : NULL;
         team_run(&team);
         team_print(&team, golden);

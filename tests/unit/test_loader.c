@@ -164,7 +164,7 @@ static void bench_open(struct bench *bench, uint32_t depth, uint64_t block_bytes
     assert_int_equal(plan_open(&bench->next_plan, &bench->shuffle, &scope), 0);
     bench->batches =
         batches_create(&(struct batches_config){.batch_size = BATCH, .buffers = SLOTS});
-    bench->read = (struct read_settings){.loaders = loaders,
+    bench->read = (struct read_settings){.io_threads = loaders,
                                          .iodepth = depth,
                                          .block_bytes = block_bytes,
                                          .on_error = skip_errors ? JOB_ERROR_SKIP : JOB_ERROR_STOP};
@@ -602,7 +602,8 @@ static void a_small_set_takes_little_memory(void **unused)
     /* 16 reads of each I/O thread, or at least 8 records, whatever the set. */
     for (uint64_t block_bytes = 1; block_bytes <= 1 << 20; block_bytes <<= 20) {
         const uint64_t largest = bench.catalog->record_bytes_max + 2 * HEAP_ALIGNMENT;
-        const struct read_settings read = {.loaders = 9, .iodepth = 2, .block_bytes = block_bytes};
+        const struct read_settings read = {
+            .io_threads = 9, .iodepth = 2, .block_bytes = block_bytes};
         const struct loader_memory needed =
             loader_memory_needed(bench.catalog, &bench.plan.traits, &read, 1);
         assert_int_equal(needed.wanted_bytes,

@@ -112,8 +112,8 @@ static void run(const struct catalog *catalog, const struct plugin_choice *forma
     struct job job = {0};
     struct job_plugins plugins;
     const char *const settings[][2] = {
-        {"reader", reader},     {"shuffle", shuffle}, {"loaders", loaders},
-        {"decode", "checksum"}, {"batch-size", "64"}, {"threads", "2"},
+        {"reader", reader},     {"shuffle", shuffle}, {"io-threads", loaders},
+        {"decode", "checksum"}, {"batch-size", "64"}, {"decode-threads", "2"},
         {"iodepth", "8"},       {"memory", "64m"},    {"overlap-epochs", "yes"}};
 
     assert_int_equal(option_defaults(job_options, &job), 0);

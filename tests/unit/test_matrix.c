@@ -134,7 +134,7 @@ static void run_rank(const struct catalog *catalog, const char *format, const ch
     set(&job, "decode", "checksum");
     set(&job, "digest", "yes");
     set(&job, "batch-size", "37");
-    set(&job, "threads", "2");
+    set(&job, "decode-threads", "2");
     set(&job, "memory", getenv("IOBENCH_LONG") ? "128m" : "16m");
     snprintf(number, sizeof number, "%u", ranks);
     set(&job, "ranks", number);

@@ -733,7 +733,7 @@ static void all_of_a_run(void **unused)
     job.output.label = strdup("a \"b\"");
     result = (struct result){.job = &job,
                              .environment = machine(),
-                             .sitting = {.id = "a", .jobs = 1, .turns = 1},
+                             .session = {.id = "a", .jobs = 1, .turns = 1},
                              .data = "/data/set",
                              .format = "recordio",
                              .shards = 4,
@@ -753,7 +753,7 @@ static void all_of_a_run(void **unused)
                              .slots = 5,
                              .memory_before_bytes = 50 * MIB,
                              .memory_during_bytes = 190 * MIB,
-                             .floor_samples_per_s = 12345,
+                             .ceiling_samples_per_s = 12345,
                              .au_calibration_percent = 98.5,
                              .run_count = RUNS_MADE,
                              .runs = made_runs,
@@ -773,7 +773,7 @@ static void all_of_a_run(void **unused)
             json_object_clear(json_object_get(document, "settings")); /* as of one */
         assert_document(ranks > 1 ? "run-ranks.json" : "run.json", document);
         result_notice(&result, "a notice of %u", ranks);
-        result.floor_samples_per_s = 0;
+        result.ceiling_samples_per_s = 0;
     }
     page_begin();
     for (int i = 0; i <= RESULT_LIMIT_HARNESS; i++) {
@@ -1185,7 +1185,7 @@ static void all_of_a_sweep(void **unused)
 {
     enum { CELLS = 6, ROUNDS = 3 };
     static const struct option_spec options[] = {
-        {"threads", 0, OPTION_COUNT, 0, .summary = ""},
+        {"decode-threads", 0, OPTION_COUNT, 0, .summary = ""},
         {"bs", 0, OPTION_SIZE, 0, .summary = ""},
         {0},
     };
@@ -1830,8 +1830,6 @@ static void put_options(FILE *stream, const char *owner, const struct option_spe
             fprintf(stream, " zero %s", row->zero);
         if (row->begins)
             fprintf(stream, " begins %s", row->begins);
-        if (row->alias)
-            fprintf(stream, " once --%s", row->alias);
         fprintf(stream, "%s%s%s", row->per_second ? " per second" : "",
                 row->percent ? " percent" : "", row->repeats ? " repeats" : "");
         for (int i = 0; row->choices && row->choices[i]; i++)

@@ -91,7 +91,7 @@ static void run(const char *trainer, const char *overlap, const char *shuffle, c
     set(&job, "limit-samples-per-rank", limit);
     set(&job, "decode", "none");
     set(&job, "batch-size", "8");
-    set(&job, "threads", "1");
+    set(&job, "decode-threads", "1");
     set(&job, "memory", "64m");
     set(&job, "overlap-epochs", overlap);
     set(&job, "trainer", trainer ? trainer : "none");

@@ -133,7 +133,7 @@ static void silence_and_patience_end(void **unused)
         const uint32_t hearers = cases[i].rank ? 1 : 3, signs = cases[i].silence_s ? hearers : 0;
         struct ranks ranks = start(cases[i].rank);
         uint64_t waited_ns = 0;
-        ranks.silence_ns = cases[i].silence_s * SECOND;
+        ranks.rank_timeout_ns = cases[i].silence_s * SECOND;
         script.never_done = true;
         script.beats = cases[i].beats;
         script.words = cases[i].words;
@@ -206,7 +206,7 @@ static void slow_work_is_told(void **unused)
     (void)unused;
     sem_init(&told_enough, 0, 0);
     ranks.waiting = hear_of_work;
-    ranks.silence_ns = SECOND;
+    ranks.rank_timeout_ns = SECOND;
     assert_int_equal(ranks_do(&ranks, "slow work", work_long, &worked), -EDOM);
     assert_string_equal(fail_reason(), "once");
     assert_int_equal(worked, 1);
@@ -233,7 +233,7 @@ static void a_watch_tells_and_ends(void **unused)
     assert_string_equal(script.told, "waiting for other ranks, 5 s so far|"
                                      "waiting for other ranks, 10 s so far|"
                                      "waiting for other ranks, 5 s so far|");
-    ranks.silence_ns = 3 * SECOND;
+    ranks.rank_timeout_ns = 3 * SECOND;
     const uint64_t start_ns = manual_clock_ns;
     while (code == 0)
         code = ranks_watch(&ranks, start_ns);

@@ -378,8 +378,8 @@ static void a_series_is_a_table(void **unused)
     fclose(stream);
     assert_string_equal(text, "time_s,phases,read_bytes_per_s,from_local_bytes_per_s,"
                               "disk.vda.read_bytes_per_s,memory.free_bytes\n"
-                              "1.000000,epoch 0,8000000,8000000,9000000,5\n"
-                              "2.000000,epoch 0+shuffle 1,4400000,,0,5\n"
+                              "1.000000,epoch 1,8000000,8000000,9000000,5\n"
+                              "2.000000,epoch 1+shuffle 2,4400000,,0,5\n"
                               "3.000000,shuffle 1,1234567.89,0,0,\n");
     free(text);
     /* The first half of the epochs' time is at full rate, the second at half. */
@@ -465,10 +465,10 @@ static void foreign_files_are_refused(void **unused)
         "",
         "[]",
         "{\"schema\": \"iobench-result\"}",
-        "{\"schema\": \"iobench-result\", \"schema_version\": 2, \"jobs\": [{}]}",
-        "{\"schema\": \"iobench-result\", \"schema_version\": 1, \"jobs\": []}",
-        "{\"schema\": \"iobench-result\", \"schema_version\": 1, \"jobs\": [3]}",
-        "{\"schema\": \"fio\", \"schema_version\": 1, \"jobs\": [{}]}",
+        "{\"schema\": \"iobench-result\", \"schema_version\": 1, \"jobs\": [{}]}",
+        "{\"schema\": \"iobench-result\", \"schema_version\": 2, \"jobs\": []}",
+        "{\"schema\": \"iobench-result\", \"schema_version\": 2, \"jobs\": [3]}",
+        "{\"schema\": \"fio\", \"schema_version\": 2, \"jobs\": [{}]}",
     };
 
     (void)unused;
@@ -480,7 +480,7 @@ static void foreign_files_are_refused(void **unused)
         assert_contains(fail_reason(), "x.json");
     }
     static const char good[] =
-        "{\"schema\": \"iobench-result\", \"schema_version\": 1, \"jobs\": [{}]}";
+        "{\"schema\": \"iobench-result\", \"schema_version\": 2, \"jobs\": [{}]}";
     json_t *document = load_any("x.json", good, strlen(good));
     assert_int_equal(load_check("x.json", document), 0);
     json_decref(document);

@@ -149,8 +149,8 @@ static int run_engine(const char *on_error, struct result_run *run)
 {
     static const struct engine_hooks hooks = {0};
     const char *const settings[][2] = {
-        {"reader", "pread"}, {"shuffle", "epoch"}, {"decode", "none"},  {"batch-size", "32"},
-        {"threads", "2"},    {"memory", "64m"},    {"trainer", "none"}, {"on-error", on_error}};
+        {"reader", "pread"},     {"shuffle", "epoch"}, {"decode", "none"},  {"batch-size", "32"},
+        {"decode-threads", "2"}, {"memory", "64m"},    {"trainer", "none"}, {"on-error", on_error}};
     struct catalog *catalog = make_catalog(true);
     struct result result = {.valid = true};
     struct bench_job job;
@@ -230,8 +230,8 @@ static void a_stage_looks_at_records(void **unused)
 static uint64_t run_floor(bool by_threads)
 {
     static const char *const settings[][2] = {
-        {"reader", "null"}, {"shuffle", "epoch"}, {"decode", "none"}, {"batch-size", "100"},
-        {"threads", "2"},   {"prefetch", "40"},   {"memory", "64m"},  {"trainer", "none"}};
+        {"reader", "null"},      {"shuffle", "epoch"}, {"decode", "none"}, {"batch-size", "100"},
+        {"decode-threads", "2"}, {"prefetch", "40"},   {"memory", "64m"},  {"trainer", "none"}};
     static const struct engine_hooks hooks = {0};
     static struct meter meter;
     struct catalog *catalog = make_catalog(false);

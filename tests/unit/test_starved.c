@@ -197,8 +197,10 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     assert_int_equal(plan_open(&plan, &shuffle, &scope), 0);
     struct batches *batches =
         batches_create(&(struct batches_config){.batch_size = BATCH, .buffers = SHARDS / BATCH});
-    const struct read_settings read = {
-        .loaders = loaders, .iodepth = DEPTH, .block_bytes = 4096, .io_timeout_ns = io_timeout_ns};
+    const struct read_settings read = {.io_threads = loaders,
+                                       .iodepth = DEPTH,
+                                       .block_bytes = 4096,
+                                       .io_timeout_ns = io_timeout_ns};
     struct loader *loader = loader_create(&(struct loader_config){
         .catalog = catalog,
         .reader = &reader,

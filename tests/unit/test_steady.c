@@ -74,8 +74,8 @@ static void check(const char *reader, const char *shuffle, const char *decoder, 
     struct job job = {0};
     struct job_plugins plugins;
     const char *const settings[][2] = {
-        {"reader", reader}, {"shuffle", shuffle}, {"decode", decoder}, {"batch-size", "32"},
-        {"threads", "2"},   {"memory", "64m"},    {"loaders", loaders}};
+        {"reader", reader},      {"shuffle", shuffle}, {"decode", decoder},    {"batch-size", "32"},
+        {"decode-threads", "2"}, {"memory", "64m"},    {"io-threads", loaders}};
 
     assert_int_equal(option_defaults(job_options, &job), 0);
     for (int i = 0; i < 7; i++)

@@ -160,7 +160,7 @@ static bool is_told(const struct terms *terms, const char *text)
                             .threads = 1,
                             .run_count = 2,
                             .runs = runs,
-                            .floor_samples_per_s = terms->ceiling};
+                            .ceiling_samples_per_s = terms->ceiling};
     struct summary summary;
 
     assert_int_equal(option_defaults(job_options, &job), 0);

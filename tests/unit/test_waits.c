@@ -235,7 +235,7 @@ static void the_engine_tells_it(void **unused)
                                        {"shuffle", "epoch"},
                                        {"decode", "none"},
                                        {"batch-size", "2000"},
-                                       {"threads", "1"},
+                                       {"decode-threads", "1"},
                                        {"memory", "64m"},
                                        {"trainer", "replay:rate=100"}};
     static struct result_epoch epochs[2];

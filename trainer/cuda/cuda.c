@@ -289,7 +289,8 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
 static int wait_for(struct cuda_flights *flights, const struct cuda_flight *flight,
                     enum cuda_moment moment)
 {
-    int code = runtime_event_wait_for(flight->moments[moment], flights->model->config.silence_ns);
+    int code =
+        runtime_event_wait_for(flight->moments[moment], flights->model->config.rank_timeout_ns);
 
     flights->is_stuck = code == -ETIMEDOUT;
     return code;

@@ -20,7 +20,7 @@ def main(words):
         for phase in node["phases"]:
             if phase["phase"] == "epoch":
                 values = (phase["origin"][f"{key}_bytes"] for key in KEYS)
-                out.writerow([f"node{number}", phase["epoch"] + 1,
+                out.writerow([f"node{number}", phase["epoch"],
                               *("" if value is None else round(value / 1e6, 2) for value in values)])
 
 
