@@ -158,7 +158,7 @@ dry --ranks 2 --rank 1 --partition sticky --reader pread --direct --iodepth 5 --
 cat >jobs.ini <<'END'
 [global]
 data=tar/webdataset
-threads=1
+decode-threads=1
 memory=16m
 batch-size=2
 [one]

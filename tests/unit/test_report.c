@@ -380,7 +380,7 @@ static void a_series_is_a_table(void **unused)
                               "disk.vda.read_bytes_per_s,memory.free_bytes\n"
                               "1.000000,epoch 1,8000000,8000000,9000000,5\n"
                               "2.000000,epoch 1+shuffle 2,4400000,,0,5\n"
-                              "3.000000,shuffle 1,1234567.89,0,0,\n");
+                              "3.000000,shuffle 2,1234567.89,0,0,\n");
     free(text);
     /* The first half of the epochs' time is at full rate, the second at half. */
     char spark[REPORT_SPARK_BYTES];
