@@ -79,6 +79,7 @@ void *bump_alloc(struct bump *bump, size_t bytes)
     char limit[32];
     void *piece = NULL;
 
+    assert(bump->used_bytes <= bump->limit_bytes && bump->block_used <= bump->block_bytes);
     if (bytes > bump->limit_bytes - bump->used_bytes) {
         fail(ENOMEM, "image needs more than %s of memory",
              bytes_text(bump->limit_bytes, limit, sizeof limit));

@@ -48,6 +48,7 @@ void histogram_merge(struct histogram *into, const struct histogram *from)
 
 uint64_t histogram_quantile(const struct histogram *histogram, double fraction)
 {
+    assert(fraction >= 0);
     if (histogram->count == 0)
         return 0;
     if (fraction >= 1)

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -55,6 +56,7 @@ int memory_room(void *rows, uint64_t count, size_t size, const char *what)
 {
     void *moved;
 
+    assert(size > 0);
     if (count & (count - 1))
         return 0;
     memcpy(&moved, rows, sizeof moved);

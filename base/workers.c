@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -56,6 +57,7 @@ static int run_worker(void *argument)
     pthread_mutex_unlock(&workers->lock);
     end_with(workers, workers->job->work(workers->job->context, workers, number));
     pthread_mutex_lock(&workers->lock);
+    assert(number < workers->next && workers->running > 0);
     workers->running--;
     pthread_cond_signal(&workers->changed);
     pthread_mutex_unlock(&workers->lock);

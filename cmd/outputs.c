@@ -185,6 +185,7 @@ int outputs_check_options(const struct invocation *invocation)
 
 int outputs_open(struct outputs *outputs, size_t jobs)
 {
+    assert(jobs > 0);
     *outputs = (struct outputs){.capacity = 3 * jobs};
     outputs->files = memory_array(outputs->capacity, sizeof *outputs->files);
     return outputs->files ? 0 : -ENOMEM;

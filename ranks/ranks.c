@@ -409,6 +409,7 @@ void *ranks_collect(struct ranks *ranks, int *code, const void *mine, uint64_t b
 {
     void *all = memory_array(ranks->place.ranks, bytes);
 
+    assert(bytes > 0 && ranks->place.rank < ranks->place.ranks);
     if (!all && *code == 0)
         *code = -ENOMEM;
     *code = ranks_meet(ranks, *code, NULL);

@@ -53,6 +53,7 @@ void series_append(struct series *series, uint64_t time_ns, const uint64_t *valu
 
     if (series->offered++ % series->stride)
         return;
+    assert(series->row_count <= series->row_capacity);
     if (series->row_count == series->row_capacity) {
         series->row_count /= 2;
         if (series->when_full == SERIES_RECENT) {
@@ -71,6 +72,7 @@ void series_append(struct series *series, uint64_t time_ns, const uint64_t *valu
 
 void series_mark(struct series *series, const struct series_mark *mark)
 {
+    assert(series->mark_count <= series->mark_capacity);
     if (series->mark_count == series->mark_capacity)
         series->marks_lost++;
     else
