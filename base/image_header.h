@@ -29,7 +29,7 @@ struct image_header {
     size_t whole_bytes; /* that a BMP or PPM must have; 0 for others */
 };
 
-/* By its first bytes. */
+/* Name the kind of an image by its first bytes. */
 enum image_kind image_kind_of(const void *image, size_t bytes);
 /* Return the extension of a file that holds the image: "png"; "jpg" if unknown. */
 const char *image_extension(const void *image, size_t bytes);

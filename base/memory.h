@@ -27,7 +27,7 @@ void memory_keep(void *memory);
 /* Return the resident memory of this process, or 0 if unknown. */
 uint64_t memory_resident_bytes(void);
 
-/* How much memory this process may still use: the minimum of what the machine has, what its control
+/* Memory that this process may still use: the minimum of what the machine has, what its control
  * group and each ancestor allow, and what is left of ulimit -v and -d. The roots are arguments
  * ("/proc", "/sys"). Any thread. */
 struct headroom {

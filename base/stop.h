@@ -16,7 +16,7 @@ void stop_ask(int number);
 /* Returns 0, or -EINTR with a reason once asked. */
 int stop_check(void);
 
-/* What a long call asks now and then, from its own thread; nonzero ends the call, as its result. */
+/* A long call asks this now and then, from its own thread; nonzero ends the call, as its result. */
 struct tick {
     int (*ask)(void *context); /* NULL: go on */
     void *context;

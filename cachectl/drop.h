@@ -25,8 +25,8 @@ struct drop_helpers {
     const char *cachectl; /* absolute path */
 };
 
-/* As above, or through `sudo -n cachectl drop`, which never prompts for a password; how: which.
- * Returns 0 or -errno with a reason. */
+/* Drop as above, or through `sudo -n cachectl drop`, which never prompts for a password; how:
+ * which. Returns 0 or -errno with a reason. */
 int drop_system(const struct drop_helpers *helpers, uint64_t timeout_ns,
                 const struct cache_observer *observer, const char **how);
 /* Return whether the code says that this process may not, or not here. */

@@ -164,7 +164,7 @@ struct call {
     struct beneath beneath;
 };
 
-/* On a terminal one updated line; elsewhere a line every ten seconds. */
+/* Progress: on a terminal one updated line; elsewhere a line every ten seconds. */
 static struct {
     bool terminal, shown;
     uint64_t told_ns;

@@ -26,14 +26,14 @@ struct holder {
     char command[32];
 };
 
-/* In the child: serve until the other end of the socket (SOCK_SEQPACKET) is closed. */
+/* Child: serve until the other end of the socket (SOCK_SEQPACKET) is closed. */
 void outside_serve(int socket, const char *const *commands, size_t count);
 
-/* In the confined process: use the child at the other end. Both arguments outlive the process. */
+/* Confined process: use the child at the other end. Both arguments outlive the process. */
 void outside_use(int socket, const char *const *commands, size_t count);
 
-/* As holders_find("/proc") and child_run(/bin/sh -c command), in the child if there is one, else in
- * this process. Uses text, timeout_ns, stop and context of the task. */
+/* Run holders_find("/proc") and child_run(/bin/sh -c command), in the child if there is one, else
+ * in this process. Uses text, timeout_ns, stop and context of the task. */
 void outside_find_holders(struct holder *holders, size_t count);
 int outside_run(const char *command, const struct child_task *task, struct child_result *result);
 

@@ -47,7 +47,7 @@ struct cachestat_answer {
 enum sight { SIGHT_UNKNOWN, SIGHT_SEES, SIGHT_BLIND };
 enum { CACHESTAT, MINCORE, PROBES };
 
-/* What is known of one mount: whether it is in memory, and the state of the probes there. */
+/* One mount: whether it is in memory, and the state of the probes there. */
 struct mount_sight {
     uint64_t device;
     bool in_memory;

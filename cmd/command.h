@@ -67,7 +67,7 @@ const struct command *command_find(const char *name);
 
 /* Print the last failure (base/fail.h) to stderr. Returns COMMAND_FAILED. */
 int command_failed(const struct invocation *invocation);
-/* Of a process of several that leaves the words to others: fail after them, since a launcher ends
+/* One process of several that leaves the words to others: fail after them, since a launcher ends
  * all processes when the first one fails. Waits seconds; returns COMMAND_FAILED. */
 int command_fails_last(void);
 

@@ -180,7 +180,7 @@ void jobfile_release(struct jobfile *jobfile)
     *jobfile = (struct jobfile){0};
 }
 
-/* Of two the last would count, without a word. */
+/* Refuse a key given twice: the last one would count, without a word. */
 static int check_once(const char *where, const struct ini_entry *entry, size_t number,
                       struct jobfile_lines *lines)
 {

@@ -69,8 +69,8 @@ static const char *split(const char *path, struct stat *folder)
     return slash ? slash + 1 : path;
 }
 
-/* Of two outputs in one file the second would replace the first, or be refused when its work is
- * done. */
+/* Refuse two outputs in one file: the second would replace the first, or be refused when its work
+ * is done. */
 static int check_apart(const char *path, const char *other)
 {
     struct stat one, two;
@@ -142,7 +142,7 @@ static const char *value_of(const struct invocation *invocation, const struct op
     return *(char *const *)((const char *)invocation->settings + row->offset);
 }
 
-/* Of the first option of that reach; NULL: none is given. */
+/* Return the value of the first option of that reach; NULL: none is given. */
 static const char *first_text(const struct invocation *invocation, enum option_reach reach)
 {
     for (const struct option_spec *row = invocation->command->options; row && row->name; row++)
@@ -192,7 +192,7 @@ int outputs_open(struct outputs *outputs, size_t jobs)
 }
 
 /* Return the output of this path, adding it if it is new. */
-static struct output *find(struct outputs *outputs, const char *path, enum output_kind kind)
+static struct output *output_of(struct outputs *outputs, const char *path, enum output_kind kind)
 {
     for (size_t i = 0; i < outputs->count; i++) {
         struct output *file = &outputs->files[i];
@@ -235,14 +235,14 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
     int code = 0;
 
     if (result->job->output.json) {
-        struct output *file = find(outputs, result->job->output.json, OUTPUT_JSON);
+        struct output *file = output_of(outputs, result->job->output.json, OUTPUT_JSON);
         if (json_array_append_new(file->jobs, report_json(result, summary)) || json_check())
             code = fail(ENOMEM, "%s: out of memory", file->path);
         else
             code = write_grown(outputs, file);
     }
     if (code == 0 && result->job->output.csv) {
-        struct output *file = find(outputs, result->job->output.csv, OUTPUT_CSV);
+        struct output *file = output_of(outputs, result->job->output.csv, OUTPUT_CSV);
         if (!file->csv.stream)
             code = fail(ENOMEM, "%s: out of memory", file->path);
         else {
@@ -253,7 +253,7 @@ int outputs_add(struct outputs *outputs, const struct result *result, const stru
     if (code == 0 && result->job->output.series) {
         /* Series of several jobs follow each other, separated by an empty line: their columns
          * differ. */
-        struct output *file = find(outputs, result->job->output.series, OUTPUT_SERIES);
+        struct output *file = output_of(outputs, result->job->output.series, OUTPUT_SERIES);
         if (!file->csv.stream)
             code = fail(ENOMEM, "%s: out of memory", file->path);
         else if (!result->timeline)

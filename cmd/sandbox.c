@@ -82,7 +82,7 @@ static const struct sandbox_place {
     {"/dev/hugepages", DEVICE | LANDLOCK_MAKE},
 };
 
-/* Where MPI processes of a node rendezvous. */
+/* Folders in which MPI processes of a node rendezvous. */
 static const struct sandbox_place session_places[] = {
     {"/tmp", CHANGE | LANDLOCK_TALK},
     {"/var/tmp", CHANGE | LANDLOCK_TALK},

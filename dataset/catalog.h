@@ -59,8 +59,8 @@ typedef int (*catalog_fault_handler)(void *context, const struct catalog_fault *
 int catalog_report(catalog_fault_handler handler, void *context, int code, const char *path,
                    uint64_t offset, const char *what);
 
-/* What a user should know of a data set that is not damage; each kind is counted, and its first
- * place named. */
+/* Remarks: what a user should know of a data set that is not damage; each kind is counted, and its
+ * first place named. */
 enum catalog_remark {
     REMARK_LEFT_OUT, /* samples that a run should have read: they degrade it */
     REMARK_EMPTY_CLASS,

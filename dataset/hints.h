@@ -41,8 +41,8 @@ uint64_t hints_count(const struct hints *hints);
 /* Replace loaded hints by those that were put into others, which must outlive these. */
 void hints_replace(struct hints *hints, const struct hints *by);
 
-/* All hints in one piece of memory, to free(): room for a head, a u16 length per record, `absent`
- * for those that were not put, then the hints. NULL with a reason. */
+/* Pack all hints into one piece of memory, to free(): room for a head, a u16 length per record,
+ * `absent` for those that were not put, then the hints. NULL with a reason. */
 uint8_t *hints_pack(const struct hints *hints, size_t head_bytes, uint16_t absent, size_t *bytes);
 /* Put those of another process, packed without a head and with HINT_ABSENT, for records that have
  * none. Returns 0, -ENOMEM, or -EPROTO with a reason if the bytes are not what hints_pack() made of

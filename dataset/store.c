@@ -52,7 +52,7 @@ bool store_is_local(const char *path)
     return store_of(path)->scheme[0] == '\0';
 }
 
-/* As find(), for calls that modify the storage. */
+/* Like find(), for calls that modify the storage. */
 static const struct store_ops *find_writable(const char *path)
 {
     const struct store_ops *ops = find(path);

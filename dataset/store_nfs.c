@@ -152,7 +152,7 @@ static int perform(const struct nfs_action *action, const char *url, const char 
     return again && code && code == action->done_by_first ? 0 : code;
 }
 
-/* As perform(), for calls that leave nothing open. */
+/* Like perform(), for calls that leave nothing open. */
 static int ask_server(const struct nfs_action *action, const char *url, const char *to,
                       struct nfs_call *call)
 {

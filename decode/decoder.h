@@ -55,7 +55,7 @@ struct decode_figures {
     uint64_t on_cpu;  /* of a decoder on a device: images that were left to the CPU */
 };
 
-/* What became of an image, other than 0 and a negative errno. */
+/* Results of decoding, other than 0 and a negative errno. */
 enum {
     /* With a reason: decoded as far as possible, since the user accepts damaged images. */
     DECODE_DAMAGED = 1,

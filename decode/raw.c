@@ -39,7 +39,7 @@ static bool is_rgb(const struct decode_source *source)
     return source->layout == DECODE_RAW_HWC_RGB && source->channels == 3;
 }
 
-/* Into RGBX for the resize, which ignores the fourth byte: here the next pixel's first. */
+/* Copy into RGBX for the resize, which ignores the fourth byte: here the next pixel's first. */
 static void spread_row(const void *pixels, uint32_t number, uint32_t low, uint32_t high,
                        uint8_t *row)
 {

@@ -44,7 +44,7 @@ static struct view_box draw_area(struct random *random, const struct view_rules 
                              .height = nearbyint(sqrt(box_area / aspect))};
 }
 
-/* As TensorFlow does: small boxes are rarer than with draw_area(). */
+/* Draw as TensorFlow does: small boxes are rarer than with draw_area(). */
 static struct view_box draw_height(struct random *random, const struct view_rules *rules,
                                    uint32_t width, uint32_t height)
 {

@@ -71,7 +71,7 @@ const struct plugin *format_most_likely(const char *path, int *surest)
     return best;
 }
 
-/* For a hint: not by a name alone. */
+/* Recognise for a hint: not by a name alone. */
 static const struct plugin *recognised(const char *path)
 {
     int surest;

@@ -40,7 +40,7 @@ enum format_parse_flags {
     FORMAT_WHOLE = 8, /* take an intact record that holds no image as a whole: it is not decoded */
 };
 
-/* What --odd-labels does with labels that are not integers; names in enum order. */
+/* Choices of --odd-labels for labels that are not integers; names in enum order. */
 enum format_odd_labels { FORMAT_ODD_NONE, FORMAT_ODD_ROUND, FORMAT_ODD_REFUSE };
 extern const char *const format_odd_labels_names[];
 /* Return it as flags of format_parse(). */

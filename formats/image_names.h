@@ -11,7 +11,7 @@ enum image_name { IMAGE_NAME_NONE, IMAGE_NAME_READ, IMAGE_NAME_UNREAD };
 
 /* extension: without the dot, in any case. */
 enum image_name image_name_of(const char *extension);
-/* As image_name_of(), for the part after the last dot of name. */
+/* Like image_name_of(), for the part after the last dot of name. */
 enum image_name image_name_of_file(const char *name);
 bool image_name_is_read(const char *name);
 /* Does a longer name end so, in any case? end: with its dot. */

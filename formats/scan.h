@@ -54,14 +54,14 @@ static inline int scanner_fault(struct scanner *scanner, int code, uint64_t offs
     return scan_fault(scanner->scan, code, scanner->path, offset, what);
 }
 
-/* As scanner_fault(), for a fault whose reason, with file and offset, is already recorded. */
+/* Like scanner_fault(), for a fault whose reason, with file and offset, is already recorded. */
 int scanner_fault_recorded(struct scanner *scanner, int code, uint64_t offset);
 
 /* Count one more record of a compressed shard, where the file size bounds nothing. Returns -EFBIG
  * if the index of all shards exceeds most_bytes; 0: exceeds the data, or 64 MiB. */
 int scanner_count_inflated(struct scanner *scanner, uint64_t most_bytes);
 
-/* How to find consecutive records. */
+/* Steps that find consecutive records. */
 struct scan_steps {
     /* Returns 0 and the *end of the record at offset, 1 and *what is wrong with it, or an error. If
      * no record can begin before a place that the damaged record reaches, 1 sets *end to it: else a

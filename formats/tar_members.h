@@ -29,8 +29,8 @@ enum tar_member_rank {
 };
 enum tar_member_rank tar_members_rank(const struct tar_members *members, const char *extension);
 
-/* Whether these files are a sample, which must have an image: they name one of any kind, or a
- * class. */
+/* Return whether these files are a sample, which must have an image: they name one of any kind, or
+ * a class. */
 bool tar_members_tell(const char *extension);
 
 /* Return whether a file of this extension may hold the label. */

@@ -43,7 +43,7 @@ static void add_whole_tile(const struct tile *tile)
         *(lanes *)(tile->sum + i * tile->sum_row) += sum[i];
 }
 
-/* At the right and bottom edges. */
+/* Multiply at the right and bottom edges. */
 static void add_part_tile(const struct tile *tile, size_t rows, size_t columns)
 {
     const struct kernel_matrix a = tile->a;

@@ -135,7 +135,7 @@ static int plan_axis(struct resize_axis *axis, enum resize_filter filter, double
     return 0;
 }
 
-/* As OpenCV's INTER_AREA. */
+/* Choose the filter as OpenCV's INTER_AREA does. */
 static enum resize_filter filter_of(const struct resize_box *box, uint32_t width, uint32_t height)
 {
     const bool shrinks = box->width >= width && box->height >= height;

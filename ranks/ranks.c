@@ -168,7 +168,8 @@ int ranks_join(struct ranks *ranks)
     return code;
 }
 
-/* By the first of three marks that a launcher set, else by Slurm's; unmarked it is the first. */
+/* Decide by the first of three marks that a launcher set, else by Slurm's; unmarked it is the
+ * first. */
 static bool is_first(const char *const marks[3], const char *slurm_mark)
 {
     /* Without a number of tasks each is on its own. */
@@ -250,8 +251,9 @@ static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
     return since_ns < start_ns ? start_ns : since_ns;
 }
 
-/* Of the ranks it waits for, those last heard before; UINT64_MAX: all that have not come. On rank 0
- * only, since the others hear of nobody else. "rank 3 on c7, rank 5 on c9"; "" if there are none.
+/* Name, of the ranks it waits for, those last heard before; UINT64_MAX: all that have not come. On
+ * rank 0 only, since the others hear of nobody else. "rank 3 on c7, rank 5 on c9"; "" if there are
+ * none.
  */
 static const char *missing_since(const struct ranks *ranks, uint64_t before_ns, char *text,
                                  size_t text_bytes)
@@ -333,7 +335,7 @@ int ranks_watch(struct ranks *ranks, uint64_t start_ns)
         return 0;
     if (ranks_called_off(ranks))
         return fail(ECANCELED, "another rank failed");
-    /* Who is waited for is not known here: nobody says that it has reached an exchange. */
+    /* Report a wait without naming ranks: none says that it has reached an exchange. */
     if (ranks->watch_start_ns != start_ns) {
         ranks->watch_start_ns = start_ns;
         ranks->watch_tell_ns = tell_ns;

@@ -91,7 +91,7 @@ struct ranks {
 /* Was this process started by a launcher, so that ranks_join() will look for others? */
 bool ranks_are_launched(void);
 
-/* From now on this process is no rank, whatever its launcher says: it was forked by one, before
+/* Make this process no rank, whatever its launcher says: it was forked by one, before
  * that one joined. */
 void ranks_stay_alone(void);
 
@@ -129,7 +129,7 @@ int ranks_meet(struct ranks *ranks, int code, uint64_t *waited_ns);
 void ranks_call_off(struct ranks *ranks);
 /* Did a rank abort? Call it in loops: it also sends heartbeats. Costs about 1 us. */
 bool ranks_called_off(struct ranks *ranks);
-/* From now on another thread sends heartbeats while the calling one, the main thread, uses its CPU
+/* Start a thread that sends heartbeats while the calling one, the main thread, uses its CPU
  * without asking: a long step is not a stuck rank. Nothing without peers, or where MPI admits no
  * second thread. Started again, it beats until it is stopped as often. Returns 0 or a negative
  * errno; stop it in either case. */

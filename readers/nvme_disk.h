@@ -48,11 +48,11 @@ extern const uint32_t nvme_command_code; /* NVME_URING_CMD_IO */
 struct nvme_command nvme_read_command(const struct nvme_disk *disk, uint64_t disk_offset,
                                       uint32_t bytes, void *memory);
 
-/* What a completed command returned: 0, or a negative errno and, if the disk refused it, a static
- * text in *why. result: 0, an NVMe status or a negative errno. */
+/* Translate the result of a completed command: 0, or a negative errno and, if the disk refused it,
+ * a static text in *why. result: 0, an NVMe status or a negative errno. */
 int nvme_command_error(int result, const char **why);
 
-/* Where the bytes of a file are on the device of its file system, as the file system says
+/* Map of a file: where its bytes are on the device of its file system, as the file system says
  * by FIEMAP (Documentation/filesystems/fiemap.rst). Only files whose every byte is on the device as
  * it is read are mapped: a hole, an unwritten, compressed, encrypted or inline extent is refused.
  *

@@ -216,8 +216,8 @@ static bool may_begin(const struct uring *uring, const struct uring_queue *queue
            queue->reading + request->bytes <= (queue->arrived < most ? queue->arrived : most);
 }
 
-/* In the order in which they were submitted: the kernel reads ahead only of a file that it is asked
- * for from front to back. */
+/* Begin waiting requests in order of submission: the kernel reads ahead only of a file that it is
+ * asked for from front to back. */
 static void begin_waiting(struct uring *uring, struct uring_queue *queue)
 {
     while (queue->first && may_begin(uring, queue, queue->first->request))

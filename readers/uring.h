@@ -85,15 +85,15 @@ struct uring {
     uint64_t submit_ns;   /* coarse time of the first read since the last reap; 0: none */
 };
 
-/* What open() of a reader with a ring begins and, once the ring is up, ends with. flags: enum
- * handles_flags. */
+/* First and last step of open() for a reader with a ring and, once the ring is up, ends with.
+ * flags: enum handles_flags. */
 int uring_begin(struct uring *uring, const struct reader_config *config, uint32_t flags);
 int uring_create_tables(struct uring *uring);
 
 /* Return why a ring is refused. */
 const char *uring_refusal_text(int refusal);
 
-/* As in reader_ops; state: a struct uring. */
+/* Calls of reader_ops; state: a struct uring. */
 void uring_close(void *state);
 int uring_submit(void *state, struct read_request *request);
 int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns);

@@ -40,7 +40,7 @@ struct compare_figure {
 
 enum compare_basis { COMPARE_PAIRS, COMPARE_SESSIONS, COMPARE_NOTHING };
 
-/* What the results of one side are. */
+/* Results of one side. */
 struct compare_side {
     size_t runs, sessions;
     bool valid, degraded; /* all are valid; one is degraded */

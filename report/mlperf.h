@@ -18,7 +18,7 @@ struct mlperf_workload {
     double step_s, au_percent, sample_bytes;
 };
 
-/* What was measured, for the rules. */
+/* Measured figures that the rules judge. */
 struct mlperf_facts {
     double accelerators;          /* ranks x batch size / the workload's batch */
     uint64_t hosts, memory_bytes; /* memory of one host */

@@ -109,7 +109,7 @@ void report_csv_marks(FILE *stream, const struct result *result, const struct re
 /* Write a text as a field of CSV per RFC 4180, without line breaks. */
 void report_csv_quoted(FILE *stream, const char *text);
 
-/* What a training run adds to a profile. */
+/* Figures that a training run adds to a profile. */
 struct report_trained {
     const char *network, *gpu;
     double batch, parameters, gradient_bytes;

@@ -62,7 +62,7 @@ struct svg_curve *svg_curve(struct svg_panel *panel, const char *name, const cha
                             double width, unsigned style);
 /* A value that is not finite interrupts the line. */
 void svg_point(struct svg_curve *curve, double x, double y);
-/* With the ends of its interval; NAN: none. */
+/* Draw a value with the ends of its interval; NAN: none. */
 void svg_interval(struct svg_curve *curve, double x, double y, double low, double high);
 
 /* Shade a range of x; name: for the legend, once; NULL: none. color: static. */

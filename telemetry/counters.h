@@ -33,7 +33,7 @@ struct cgroup_counters {
 bool cgroup_add_io_stat(struct text text, unsigned device_major, unsigned device_minor,
                         struct cgroup_counters *counters);
 
-/* As above, for blkio.throttle.io_service_bytes (version 1): bytes only. */
+/* Like the above, for blkio.throttle.io_service_bytes (version 1): bytes only. */
 bool cgroup_add_blkio(struct text text, unsigned device_major, unsigned device_minor,
                       struct cgroup_counters *counters);
 
@@ -48,7 +48,7 @@ struct cpu_counters {
 /* Parse the next line of /proc/stat, "cpu" (all) or "cpuN". Returns false at any other line. */
 bool cpu_parse_next(struct text *text, struct text *name, struct cpu_counters *counters);
 
-/* In KiB. */
+/* Levels in KiB. */
 struct meminfo_levels {
     uint64_t total, free, available, buffers, cached, dirty, writeback, shared;
 };

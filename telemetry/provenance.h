@@ -16,7 +16,7 @@ enum provenance_witness {
     PROVENANCE_RECEIVED, /* received - sent: no client counters, as with BeeGFS */
 };
 
-/* In bytes; NAN: unknown.
+/* Provenance in bytes; NAN: unknown.
  *   read + ahead = page_cache + local + fabric, and ahead or page_cache is 0. */
 struct provenance {
     double read;           /* delivered by the reader */

@@ -44,9 +44,9 @@ struct backend_config {
     /* The caller sums gradients in host memory: a device backend keeps a host copy, current from
      * step() until update(), which reads it back. */
     bool gradients_on_host;
-    /* Or the caller sums them on the device: a device backend calls this while it enqueues a step
-     * on its stream, once only for steps that it replays. The work started must be ordered by that
-     * stream. */
+    /* Alternatively the caller sums them on the device: a device backend calls this while it
+     * enqueues a step on its stream, once only for steps that it replays. The work started must be
+     * ordered by that stream. */
     backend_gradients_ready enqueue;
     void *enqueue_context;
     /* Where the gradients that the caller sums on the device lie, if it has memory of its own for

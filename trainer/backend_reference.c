@@ -52,7 +52,7 @@ static uint64_t workspace_bytes(const struct reference *reference, uint32_t numb
     return kernel_convolution_workspace(&window) * sizeof(float);
 }
 
-/* In FP32, of a batch. */
+/* Bytes of a tensor of a batch, in FP32. */
 static uint64_t tensor_bytes(const struct reference *reference, uint32_t number)
 {
     return reference->config.batch_size * graph_node_floats(&reference->graph->nodes[number]) *

@@ -73,7 +73,7 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
 enum exchange_wire exchange_wire(const struct exchange *exchange);
 const char *exchange_wire_name(const struct exchange *exchange);
 uint32_t exchange_number_bytes(const struct exchange *exchange);
-/* What this rank sends to other nodes in each step: its share of its node's. */
+/* Bytes that this rank sends to other nodes in each step: its share of its node's. */
 uint64_t exchange_sent_bytes(const struct exchange *exchange, const struct ranks *ranks,
                              double parameters);
 /* Open the chosen one. Returns 0 or a negative errno; call exchange_close() in either case. */

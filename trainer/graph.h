@@ -163,7 +163,7 @@ void graph_initialise(const struct graph *graph, uint64_t seed, float *parameter
 /* Initialise one of `parts` parts of them: together the same bits. A thread each. */
 void graph_initialise_part(const struct graph *graph, uint64_t seed, uint64_t part, uint64_t parts,
                            float *parameters);
-/* From now on, gammas that end a residual block start with 0. Return how many BN that are. Only for
+/* Make gammas that end a residual block start with 0. Return how many BN that are. Only for
  * a network that is trained: otherwise such a block does nothing. */
 uint32_t graph_start_as_identities(struct graph *graph);
 /* Running means 0, variances 1. statistics: statistic_floats. */
@@ -201,7 +201,7 @@ struct network {
 
 extern const struct network *const network_registry[]; /* NULL-terminated */
 const struct network *network_find(const char *name);  /* NULL with a reason that lists all names */
-/* For any supported side; otherwise NULL with a reason. */
+/* Build a network for a supported side; otherwise NULL with a reason. */
 struct graph *network_build(const struct network *network, uint32_t side, uint32_t classes);
 
 #endif

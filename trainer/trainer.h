@@ -110,7 +110,7 @@ struct trainer {
     void *state;
 };
 
-/* As plugin_choose(); the bare name of a network means network:NAME. */
+/* Like plugin_choose(); the bare name of a network means network:NAME. */
 int trainer_choose(const char *text, struct plugin_choice *choice);
 /* Do ranks synchronise at each step? Then all must run the same number of steps. */
 bool trainer_is_synchronous(const char *text);

@@ -118,7 +118,7 @@ static int check_memory(const struct training *training)
     return 0;
 }
 
-/* What needs no other rank. */
+/* Set up what needs no other rank. */
 static int open_alone(struct training *training)
 {
     const struct training_config *config = &training->config;
@@ -222,7 +222,8 @@ static uint32_t batches_per_update(const struct training_config *config)
     return config->accumulate ? config->accumulate : 1;
 }
 
-/* By the device's clock if it has one, else by the host's; only that knows the host's own work. */
+/* Time a step by the device's clock if it has one, else by the host's; only that knows the host's
+ * own work. */
 static void take_times(const struct backend_loss *loss, const struct trainer_times *host,
                        struct trainer_times *times)
 {

@@ -49,7 +49,7 @@ struct checkpoint_row {
     struct histogram latency_ns;
 };
 
-/* One rank, over all checkpoints. */
+/* Totals of one rank over all checkpoints. */
 struct checkpoint_rank {
     uint32_t rank;
     char host[RANKS_HOST_BYTES];
@@ -69,7 +69,7 @@ struct checkpoint_result {
     struct result evidence;
 };
 
-/* What is known of a checkpoint after it was written. */
+/* Durability of a checkpoint after it was written. */
 enum checkpoint_durability {
     CHECKPOINT_NOT_DURABLE = 0, /* some of its files were not synced */
     CHECKPOINT_UNVERIFIED,      /* synced, but no device counted as many bytes */

@@ -230,7 +230,8 @@ static void look_pcie(struct doctor *doctor, const struct port_view *view)
                view->port->gbit_per_s);
 }
 
-/* As iboe_get_mtu() of the kernel: the largest size of InfiniBand that fits with all headers. */
+/* Same as the kernel's iboe_get_mtu(): the largest size of InfiniBand that fits with all headers.
+ */
 static unsigned roce_mtu(unsigned interface_mtu)
 {
     const unsigned headers = 40 + 8 + 12 + 4 + 28 + 4; /* GRH UDP BTH XRC AtomicETH ICRC */
@@ -706,7 +707,7 @@ static const struct launcher {
     {NULL, "no launcher", NULL, "", "--bind-to none"},
 };
 
-/* What a rank knows of itself. */
+/* Facts that a rank reports of its own machine. */
 struct launch_seat {
     char library[RANKS_LIBRARY_BYTES];
     cpu_set_t cpus;
@@ -1308,7 +1309,8 @@ static bool look_path(struct doctor *doctor, const char *path)
         close(fd);
     found(doctor, "O_DIRECT");
 
-    /* What --reader auto would be, and if that reads another way than usual, as on FUSE, why. */
+    /* Tell which reader --reader auto picks, and if that reads another way than usual, as on FUSE,
+     * why. */
     const struct plugin *reader = reader_auto(store_of(path)->scheme, false);
     struct reader_traits traits = {0};
     if (!is_real) {

@@ -38,7 +38,7 @@ static struct usual usual_of(double *values, size_t count)
     return usual;
 }
 
-/* What counts as a node. */
+/* Return the node of a rank. */
 static uint32_t node_of(const struct matrix *matrix, uint32_t rank)
 {
     assert(rank < matrix->ranks);

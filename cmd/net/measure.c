@@ -15,7 +15,7 @@
  * a pair, 8 bytes each. */
 enum { SPACING = 64, END_BYTES = 2 * SPACING };
 enum pair_word { WORD_ACK = 1, WORD_COUNT = 2 };
-/* So that small messages can be in flight in numbers. */
+/* Room for many small messages in flight. */
 static const uint64_t window_bytes = 4 << 20;
 static const uint64_t operations_max = 1 << 22;
 

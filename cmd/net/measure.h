@@ -37,7 +37,7 @@ uint64_t measure_arena_bytes(uint64_t most);
 int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_kind kind,
                  uint64_t bytes, uint64_t turn, struct stats_summary *figure);
 
-/* All ranks call it and get the figure: seconds of one operation on the slowest rank. bytes: a
+/* Collective; all ranks get the figure: seconds of one operation on the slowest rank. bytes: a
  * multiple of 8 for each rank. */
 int measure_collective(struct measure *measure, enum collective kind, uint64_t bytes, uint64_t turn,
                        struct stats_summary *seconds);

@@ -372,7 +372,7 @@ static double request_bytes(const struct net_beside *beside, enum net_stage stag
     return sum;
 }
 
-/* What the ports of all nodes moved in all rounds of a stage; NAN: unknown. */
+/* Bytes that the ports of all nodes moved in all rounds of a stage; NAN: unknown. */
 static struct provenance ports_of(const struct timeline *timeline, enum net_stage stage)
 {
     struct provenance sum = {.received = NAN, .sent = NAN, .excess = NAN, .gradients = NAN};

@@ -58,7 +58,7 @@ uint32_t survey_partner(uint32_t ranks, uint32_t round, uint32_t rank)
     return partner < ranks ? partner : rank;
 }
 
-/* Each pair's figures are with its lower rank. */
+/* Collect the figures of all pairs: the lower rank of each has them. */
 static int collect_pairs(struct survey_work *work, double *mine)
 {
     const uint32_t ranks = work->ranks->place.ranks;

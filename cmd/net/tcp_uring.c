@@ -19,7 +19,7 @@
 enum { ENTRIES = 256, IDLE_MAX = 128, OPERATION_SEND_ZC = 47 };
 /* Below this, copying is cheaper than pinning pages. */
 static const uint64_t zero_copy_bytes = 32768;
-/* As in newer headers: of completions, of a zero-copy send, and of the result of a notice. */
+/* Flags of newer headers: of completions, of a zero-copy send, and of the result of a notice. */
 static const uint32_t flag_more = 1U << 1, flag_notice = 1U << 3, was_copied = 1U << 31;
 static const uint16_t report_usage = 1U << 3;
 

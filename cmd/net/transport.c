@@ -77,7 +77,7 @@ bool transport_allows_collectives(const struct transport *transport)
     return transport->ops->collective || !transport->ops->copy;
 }
 
-/* most: pending when done. */
+/* Wait until at most `most` transfers are pending. */
 static int wait_until(struct transport *transport, uint32_t most)
 {
     uint64_t start_ns = 0;
@@ -201,7 +201,7 @@ int transport_collective(struct transport *transport, enum collective kind, uint
         if (code == 0)
             code = transport_wait(transport);
     }
-    /* In step s each rank sends to the s-th after it, so that nobody is sent to by two. */
+    /* Step s: each rank sends to the s-th after it, so that nobody is sent to by two. */
     for (uint32_t step = 1; kind == COLLECTIVE_ALL_TO_ALL && step < place->ranks && code == 0;
          step++) {
         const uint32_t next = (place->rank + step) % place->ranks;

@@ -72,7 +72,7 @@ struct transport_ops {
 };
 
 extern const struct plugin *const transport_registry[];
-/* For the registry alone. */
+/* Used by the registry alone. */
 extern const struct transport_ops transport_mpi, transport_nccl, transport_p2p, transport_tcp,
     transport_verbs;
 
@@ -105,7 +105,7 @@ int transport_make_room(struct transport *transport, uint32_t window);
 /* After writing a range of the arena, and (back) before reading one. Off the clock. */
 int transport_copy(struct transport *transport, bool back, uint64_t at, uint64_t bytes);
 
-/* Can collectives be done at all? Once it is chosen. */
+/* Return whether the chosen transport can do collectives. */
 bool transport_allows_collectives(const struct transport *transport);
 /* Do one, by the transport's own means or, where it has none, by rings of messages. Returns as
  * transport_wait(). */

@@ -61,7 +61,7 @@ struct source_ops {
 
 extern const struct plugin *const source_registry[];
 
-/* For the detect() of a front end: that of its module; 0 if it cannot be loaded. */
+/* detect() of a front end's module; 0 if it cannot be loaded. */
 int source_detect_inside(const struct source_ops *front, const char *path);
 
 /* Return the only source that generates its samples. */

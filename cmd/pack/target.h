@@ -59,9 +59,9 @@ int target_begin(struct target *target);
 /* Return where to make the shard; free() the path. Removes leftovers of an earlier attempt. */
 int target_shard_begin(struct target *target, uint32_t shard, char **path);
 int target_shard_done(struct target *target, uint32_t shard);
-/* All shards are done: complete the set. */
+/* Complete the set: all shards are done. */
 int target_finish(struct target *target);
-/* Some shards are not done: keep the finished ones for later, or leave nothing. */
+/* Close an unfinished set: keep the finished ones for later, or leave nothing. */
 void target_leave(struct target *target);
 
 #endif

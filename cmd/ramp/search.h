@@ -36,7 +36,7 @@ struct ramp_search {
     struct ramp_load loads[RAMP_LOADS]; /* ascending */
 };
 
-/* What to measure next. */
+/* The load to measure next. */
 struct ramp_step {
     double load; /* 0: the search has ended */
     bool preview;

@@ -624,8 +624,8 @@ static double vary(struct random *random, double deviation)
     return deviation > 0 ? fmax(0.05, 1 + deviation * random_normal(random)) : 1;
 }
 
-/* One turn of the I/O thread. Reads from memory end in the call that begins them, so it delivers
- * none before it has begun all that depth, memory and a throttle allow. */
+/* Simulate one turn of the I/O thread. Reads from memory end in the call that begins them, so it
+ * delivers none before it has begun all that depth, memory and a throttle allow. */
 static void read_turn(const struct simulation *simulation, struct followed_node *node)
 {
     const uint64_t first = node->reads, memory = node->pieces + simulation->ahead;
@@ -809,7 +809,7 @@ static int compare_values(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* What a draw gives, and where its interval goes. */
+/* A figure of a draw, and where its interval goes. */
 static const struct {
     size_t figure, range;
 } figures[] = {

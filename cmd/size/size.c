@@ -94,7 +94,7 @@ struct recorded_reads {
     double count, bytes;
 };
 
-/* What a probe did not count is null, and as 0. */
+/* Read a rate; null, which a probe did not count, as 0. */
 static double rate_of(const json_t *line, const char *key)
 {
     return fmax(0, load_number(line, key)); /* fmax() of 0 and NAN is 0 */
@@ -1372,7 +1372,7 @@ static const char *invalid_reason(const json_t *job)
     return reason ? reason : "no reason given";
 }
 
-/* What the rate is not, in sentences. */
+/* Sentences that limit what the rate means. */
 static json_t *warnings_of(const json_t *job)
 {
     const char *limit = load_text(job, "summary.limit");

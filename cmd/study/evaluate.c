@@ -311,7 +311,7 @@ static int compare(const json_t *one, const json_t *other)
     return (number_of(one) > number_of(other)) - (number_of(one) < number_of(other));
 }
 
-/* What json_t of a text to be freed; NULL: NULL. */
+/* Make a json_t of a text and free the text; NULL: NULL. */
 static json_t *take_text(char *text)
 {
     json_t *value = text ? json_text(text) : NULL;
@@ -352,7 +352,7 @@ static const char *text_at(const struct arguments_of_call *call, size_t index)
 
 enum statistic { COUNT, SUM, MEAN, MIN, MAX, DEVIATION };
 
-/* Of the numbers in a list; NAN if there are none. */
+/* Return a statistic of the numbers in a list; NAN if there are none. */
 static double statistic_of(enum statistic kind, const json_t *list)
 {
     double sum = 0, mean = 0, squares = 0, least = NAN, most = NAN, count = 0;

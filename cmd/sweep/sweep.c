@@ -879,8 +879,8 @@ static uint32_t count_of(const json_t *object, const char *path)
     return count >= 1 && count < UINT32_MAX ? (uint32_t)count : 1;
 }
 
-/* What was at the path. Results of earlier versions have no identity; those of infer, and of orders
- * of no data, no set. */
+/* Read the identity of the set at the path. Results of earlier versions have no identity; those of
+ * infer, and of orders of no data, no set. */
 static void read_set(const json_t *job, struct sweep_figures *figures)
 {
     const char *path = load_text(job, "dataset.path"), *format = load_text(job, "dataset.format");

@@ -171,7 +171,7 @@ static double mib(uint64_t bytes)
     return (double)bytes / (1 << 20);
 }
 
-/* With as many of these decimals as leave a blank before it. */
+/* Print a number with as many of these decimals as leave a blank before it. */
 static void print_number(int width, int decimals, double value)
 {
     while (decimals > 0 && snprintf(NULL, 0, "%.*f", decimals, value) >= width)

@@ -52,7 +52,7 @@ struct baseline_plane {
     struct baseline_stored stored; /* of a progressive image */
 };
 
-/* From column origin. */
+/* Return row y from column origin on. */
 static uint8_t *plane_row(const struct baseline_plane *plane, uint32_t y)
 {
     return plane->samples + (y & (plane->rows - 1)) * plane->stride;
@@ -942,7 +942,7 @@ static uint16_t *blend_rows(const struct baseline_plane *plane, const struct ker
     return blend + 1;
 }
 
-/* What is added before blends are divided by 16. */
+/* Rounding term, added before blends are divided by 16. */
 static uint32_t even_bias(const struct baseline_plane *plane)
 {
     return plane->upsampling == UPSAMPLE_H2V1 ? 4 : 8;

@@ -29,7 +29,8 @@ static inline bool bits_are_used_up(const struct bits *bits)
     return bits->next > bits->last;
 }
 
-/* At least 56 bits are valid then; past the end they are zeros, and bits_end() will fail. */
+/* Refill: at least 56 bits are valid then; past the end they are zeros, and bits_end() will fail.
+ */
 static inline void bits_refill(struct bits *bits)
 {
     if (__builtin_expect(!bits_are_used_up(bits), 1)) {

@@ -127,7 +127,7 @@ BASELINE_TARGET static inline void BASELINE_NAME(rgbx_vector)(const uint8_t *y, 
     COLOUR_STORE(rgbx, COLOUR_OP(unpacklo_epi16)(rg, ba), COLOUR_OP(unpackhi_epi16)(rg, ba));
 }
 
-/* What makes chroma of 16 times that, rounded, minus 128. */
+/* Rounding term that makes chroma of 16 times that, rounded, minus 128. */
 BASELINE_TARGET static inline COLOUR_VECTOR BASELINE_NAME(bias)(uint32_t bias)
 {
     return COLOUR_OP(set1_epi16)((int16_t)((int32_t)bias - 128 * 16));
@@ -195,7 +195,7 @@ BASELINE_TARGET static void BASELINE_NAME(rgbx)(const uint8_t *restrict y,
     BASELINE_NAME(rgbx_each)(y, cb, cr, count, rgbx);
 }
 
-/* By way of bytes, some at a time. */
+/* Convert by way of bytes, some at a time. */
 BASELINE_TARGET static void BASELINE_NAME(rgbx_twice_each)(const uint8_t *y,
                                                            const struct colour_halves *halves,
                                                            uint32_t x, uint32_t width,
@@ -216,7 +216,7 @@ BASELINE_TARGET static void BASELINE_NAME(rgbx_twice_each)(const uint8_t *y,
 }
 
 #ifdef COLOUR_VECTOR
-/* From the even pixel of sample `first`. */
+/* Write pixels from the even one of sample `first`. */
 BASELINE_TARGET static inline void
 BASELINE_NAME(rgbx_twice_even)(const uint8_t *y, const struct colour_halves *halves, uint32_t first,
                                uint32_t width, uint8_t *rgbx)

@@ -76,7 +76,7 @@ struct entropy_skip_block {
     const struct huffman_skip *ac, *next_dc;
 };
 
-/* Where a block begins: the state of the stream. */
+/* State of the stream where a block begins. */
 struct entropy_mark {
     const uint8_t *next;
     size_t count; /* has garbage above its lowest six bits */

@@ -9,7 +9,7 @@ enum { STOP_BITS = 2 };
 enum { INDEX_END = 1 << HUFFMAN_BITS_MAX };
 enum { VALUE_2_BITS = 7, ADVANCE_MAX = 63 };
 
-/* What one code says. */
+/* One decoded code. */
 struct huffman_symbol {
     uint32_t code_bits, run, size;
     bool ends; /* of the block */
@@ -83,7 +83,8 @@ static int32_t value_at(uint32_t index, uint32_t size)
     return magnitude >> (size - 1) ? magnitude : magnitude - ((1 << size) - 1);
 }
 
-/* One symbol: its value needs `rest` bits after the index, but its sign lies within. */
+/* Make an entry of one symbol: its value needs `rest` bits after the index, but its sign lies
+ * within. */
 static struct huffman_entry single_entry(const struct huffman_symbol *symbol, uint32_t index,
                                          uint32_t known)
 {
@@ -100,8 +101,8 @@ static struct huffman_entry single_entry(const struct huffman_symbol *symbol, ui
     return pack(used, rest, symbol->run, symbol->run + 1, high * (1 << rest) - offset, 0);
 }
 
-/* One or two symbols, and the block's end if it follows. first: of the block's DC table (then it
- * has no run), or another AC symbol. */
+/* Make an entry of one or two symbols, and the block's end if it follows. first: of the block's DC
+ * table (then it has no run), or another AC symbol. */
 static struct huffman_entry pair_entry(const struct huffman_singles *ac,
                                        const struct huffman_symbol *first, uint32_t index,
                                        uint32_t known)

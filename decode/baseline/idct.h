@@ -27,9 +27,9 @@ struct idct_quantisers {
 
 void baseline_idct_prepare(struct idct_quantisers *quantisers, const uint16_t natural[64]);
 
-/* To 8 x 8 samples, or to fewer: 4 x 4, 2 x 2 or 1 x 1. All outputs have the same stride. Returns
- * false, the samples then arbitrary, if libjpeg's plain and vector code for fewer samples may
- * differ, since coefficients are as no encoder writes them. */
+/* Transform to 8 x 8 samples, or to fewer: 4 x 4, 2 x 2 or 1 x 1. All outputs have the same stride.
+ * Returns false, the samples then arbitrary, if libjpeg's plain and vector code for fewer samples
+ * may differ, since coefficients are as no encoder writes them. */
 typedef bool idct_each(const struct idct_block *blocks, size_t count,
                        const struct idct_quantisers *quantisers, size_t stride);
 
@@ -47,7 +47,7 @@ extern const uint8_t baseline_idct_zigzag[8][8][32], baseline_idct_low_zigzag[2]
 /* All ones at zigzag positions outside of the low 4 x 4. */
 extern const uint16_t baseline_idct_high[64];
 
-/* One block, in plain C: the reference, and the only code for extreme coefficients. */
+/* Transform one block in plain C: the reference, and the only code for extreme coefficients. */
 void baseline_idct_reference(const struct idct_block *block,
                              const struct idct_quantisers *quantisers, size_t stride);
 
@@ -85,7 +85,7 @@ enum { IDCT_TWO_SHIFT_1 = 13, IDCT_TWO_SHIFT_2 = 20 };   /* to 2 x 2 */
  * do not where only their 16-bit sum would. */
 enum { IDCT_SANE = 8191 };
 
-/* Where 1 x 1 samples clamp; beyond, libjpeg's table wraps. */
+/* Bound at which 1 x 1 samples clamp; beyond, libjpeg's table wraps. */
 enum { IDCT_SANE_ONE = 4000 };
 
 #endif

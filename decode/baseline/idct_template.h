@@ -360,7 +360,7 @@ BASELINE_NAME(pass_to_two)(const IDCT_PAIRS in[4], IDCT_VECTOR out[2])
     out[1] = IDCT_OP(sub_epi32)(even, odd);
 }
 
-/* Of both rows: column 0, which does not saturate, with sums of the odd ones. */
+/* Column 0 of both rows, which does not saturate, with sums of the odd ones. */
 BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(rows_to_two)(const IDCT_VECTOR left[2],
                                                                      const IDCT_VECTOR right[2])
 {

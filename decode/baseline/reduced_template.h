@@ -129,7 +129,7 @@ BASELINE_TARGET static bool BASELINE_NAME(two)(const int16_t *coefficients,
 BASELINE_EACH(two)
 #endif
 
-/* From the DC value alone. */
+/* Compute a block from the DC value alone. */
 static bool BASELINE_NAME(one)(const int16_t *coefficients, const uint16_t *quantisers,
                                uint8_t *output, size_t stride)
 {

@@ -37,7 +37,7 @@ struct slow_state {
 
 static uint64_t late_ns; /* a task does not know its reader */
 
-/* On a thread of the pool. */
+/* Runs on a thread of the pool. */
 static void slow_task(struct io_task *task)
 {
     clock_sleep_ns(late_ns);

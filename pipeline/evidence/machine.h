@@ -10,7 +10,7 @@
 
 /* Fill in host, kernel, CPU, memory, sandbox and the time; not the storage or the command. */
 void machine_describe(struct environment *environment, const char *proc, const char *sys);
-/* Whether a hypervisor, and maybe its cache, is beneath. */
+/* Return whether a hypervisor, and maybe its cache, is beneath. */
 bool machine_is_virtual(const char *proc, const char *sys);
 
 #endif

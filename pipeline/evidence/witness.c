@@ -120,7 +120,7 @@ static int drop_and_look(struct witness *witness, bool leads, const struct reach
     return 0;
 }
 
-/* What the server that holds the files is asked. */
+/* Request to the server that holds the files. */
 static struct server_request request_of(const struct witness *witness, uint64_t read_bytes,
                                         const struct cache_observer *observer)
 {

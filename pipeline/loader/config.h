@@ -52,7 +52,7 @@ struct loader_config {
     struct recorder *recorder; /* marks phases; may be NULL */
 };
 
-/* Of one epoch. */
+/* Figures of one epoch. */
 struct loader_figures {
     uint64_t requests, request_bytes;
     uint64_t plan_ns;       /* to make the epoch's order */

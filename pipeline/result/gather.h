@@ -21,8 +21,9 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
 /* Turn what a guard found on this rank into that of all. Returns 0 or -errno. */
 int gather_guard(struct ranks *ranks, struct guard_counts *counts);
 
-/* On rank 0, add notices that only other ranks have, and why their result is degraded, with rank
- * and host of the first one. All ranks reach it with the same code. Returns 0 or -errno. */
+/* Collective. Rank 0 adds notices that only other ranks have, and why their result is degraded,
+ * with rank and host of the first one. All ranks reach it with the same code. Returns 0 or -errno.
+ */
 int gather_notices(struct ranks *ranks, struct result *result);
 
 /* Gather one epoch of all ranks; returns a list with an entry per rank, or NULL with a reason. */

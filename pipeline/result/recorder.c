@@ -224,7 +224,7 @@ static int receive_node(struct ranks *ranks, uint32_t rank, const struct timelin
         return code;
     memcpy(node->host, ranks->peers[rank].host, sizeof node->host - 1);
     struct timeline *timeline = node->timeline;
-    /* To the clock of node 0. */
+    /* Convert a time to the clock of node 0. */
     const double apart_s =
         (double)(int64_t)(timeline->start_monotonic_ns - first->start_monotonic_ns) / 1e9;
     const double length_s =

@@ -186,7 +186,7 @@ struct result_cold {
     char reason[400]; /* what is still cached, and where; or why it is unverified */
 };
 
-/* How long each stage waited: sums over the threads of the stage. */
+/* Times that each stage waited: sums over the threads of the stage. */
 struct result_waits {
     uint64_t loader_storage_ns, loader_memory_ns;
     uint64_t decode_input_ns, decode_slot_ns, decode_busy_ns;
@@ -262,8 +262,8 @@ struct result_node {
     struct result_cold cold;
 };
 
-/* What epochs read from: the first one from caches as they were found or made, later ones from
- * those that it left, an evaluation from another set. */
+/* Kinds of epochs by what they read from: the first one from caches as they were found or made,
+ * later ones from those that it left, an evaluation from another set. */
 enum result_epoch_kind {
     RESULT_EPOCH_FIRST,
     RESULT_EPOCH_LATER,
@@ -416,7 +416,7 @@ int result_compare(const struct result_rank *ranks, uint32_t count,
 /* ---- derived figures, here so that all reports agree ---- */
 double result_epoch_samples_per_s(const struct result_epoch *epoch);
 double result_epoch_bytes_per_s(const struct result_epoch *epoch); /* record bytes */
-/* Of the batches after the first one, from that to the last one; NAN with fewer than two. */
+/* Rate of the batches after the first one, from that to the last one; NAN with fewer than two. */
 double result_epoch_paced_samples_per_s(const struct result_epoch *epoch);
 double result_epoch_paced_bytes_per_s(const struct result_epoch *epoch);
 double result_epoch_read_samples_per_s(const struct result_epoch *epoch); /* NAN: unknown */

@@ -34,7 +34,7 @@ static inline uint32_t read_io_threads(const struct read_settings *read)
     return read->io_threads ? (uint32_t)read->io_threads : 1;
 }
 
-/* Which samples are read, and in which order. */
+/* Choice and order of the samples. */
 struct order_settings {
     char *shuffle;
     uint64_t window;                 /* see shuffle/coalesce.h; 0: auto */
@@ -52,7 +52,7 @@ struct order_settings {
  * limit_samples, but for a remainder that is dropped or padded. */
 uint64_t order_rank_samples(const struct order_settings *order);
 
-/* What happens to a record once it is read. */
+/* Processing of a record once it is read. */
 struct decode_settings {
     char *decoder;
     uint64_t threads; /* decode threads; 0: one per CPU */

@@ -312,8 +312,8 @@ static struct cpu_tensor add_parameter(struct cpu_program *program, uint32_t par
                              : convert_once(program, &home, wanted, node);
 }
 
-/* Where a primitive that produces this layout writes a parameter's gradient; and the reorder to its
- * home layout. */
+/* Tensor into which a primitive that produces this layout writes a parameter's gradient; and the
+ * reorder to its home layout. */
 static struct cpu_tensor add_gradient(struct cpu_program *program, uint32_t parameter,
                                       const struct cpu_layout *given)
 {
@@ -377,7 +377,7 @@ static struct cpu_tensor reshape(struct cpu_program *program, const struct cpu_t
     return plain;
 }
 
-/* What a node computes, without pass and layouts. */
+/* Operation of a node, without pass and layouts. */
 static struct cpu_operation operation_of(const struct graph_node *node)
 {
     static const enum cpu_operation_kind kinds[] = {[GRAPH_CONVOLUTION] = CPU_CONVOLUTION,

@@ -46,7 +46,7 @@ struct cpu_model {
     struct calibration *calibration; /* NULL: not calibrating */
 };
 
-/* Where a tensor is stored: in the shared arena, in the program's own memory, or elsewhere. */
+/* Storage of a tensor: in the shared arena, in the program's own memory, or elsewhere. */
 enum cpu_place { CPU_ARENA, CPU_KEPT, CPU_FOREIGN };
 
 struct cpu_buffer {

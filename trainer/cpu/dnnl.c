@@ -509,7 +509,7 @@ static dnnl_status_t binary_sum(const struct request *request)
     return FORWARD(binary, dnnl_binary_add, raw, raw, raw);
 }
 
-/* Of several tensors: their sum, or all their channels. */
+/* Combine several tensors: their sum, or all their channels. */
 static dnnl_status_t concat_or_sum(const struct request *request)
 {
     const struct cpu_operation *with = request->operation;

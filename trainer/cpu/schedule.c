@@ -86,7 +86,7 @@ static void list_primitive(const struct cpu_program *program, const struct cpu_s
     if (kind == dnnl_convolution || kind == dnnl_inner_product)
         row->flops = 2.0 * (double)graph_node_macs(graph, step->node) * program->count;
 
-    /* What is fused into it. */
+    /* Name what is fused into it. */
     if (node->kind == GRAPH_CONVOLUTION && node->bias == UINT32_MAX && row->flops > 0 &&
         find_argument(step, DNNL_ARG_BIAS))
         add_name(row, "batch norm");

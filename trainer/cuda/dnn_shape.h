@@ -79,7 +79,7 @@ static inline enum dnn_tensor dnn_beside(enum dnn_tensor which)
     return (enum dnn_tensor)(DNN_BESIDE + (which - DNN_IN_SCALE));
 }
 
-/* In device memory; tensors that the shape does not use may be NULL. */
+/* Tensors in device memory; those that the shape does not use may be NULL. */
 struct dnn_tensors {
     void *at[DNN_TENSORS];
     void *workspace;

@@ -320,7 +320,7 @@ static void verify_elements(struct verifier *v)
     compare_samples(v, "its result", result, positions, count, right);
 }
 
-/* Of a tensor: sums and sums of squares, 2 x channels; by the kernel of BN. */
+/* Compute sums and sums of squares of a tensor, 2 x channels; by the kernel of BN. */
 static double *moments_of(struct verifier *v, enum dnn_tensor which,
                           const struct device_pixels *pixels)
 {

@@ -117,8 +117,9 @@ static void *send_copy(struct cuda_model *model, const void *from, uint64_t byte
     return memory;
 }
 
-/* Where layers write a parameter's gradient: numbers of their own type, with padding, what may be a
- * cuDNN engine's (BN's two vectors), or what is yet to be divided is not in the arena. */
+/* Buffer in which layers write a parameter's gradient: numbers of their own type, with padding,
+ * what may be a cuDNN engine's (BN's two vectors), or what is yet to be divided is not in the
+ * arena. */
 static void *place_of_gradient(struct cuda_model *model, uint32_t i)
 {
     const struct graph_parameter *parameter = &model->graph->parameters[i];
@@ -593,7 +594,7 @@ int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header)
 
 enum { LAYER_BYTES = 200 };
 
-/* Which layer, for a notice. */
+/* Name the layer, for a notice. */
 static const char *name_layer(const struct cuda_model *model, uint32_t node,
                               const struct dnn_shape *shape, char text[LAYER_BYTES])
 {

@@ -24,7 +24,7 @@ int gpu_arena_open(struct gpu_arena *arena, const struct net_gpu_settings *setti
 void gpu_arena_close(struct gpu_arena *arena, bool failed);
 /* transport_ops.copy of a transport whose state begins with its arena. */
 int gpu_arena_copy(void *arena, bool back, uint64_t at, uint64_t bytes);
-/* All transfers of a batch are on the stream. */
+/* Start a batch: all its transfers are on the stream. */
 int gpu_arena_start(struct gpu_arena *arena);
 /* Is the batch done, if there is one? */
 int gpu_arena_test(struct gpu_arena *arena, bool *done);

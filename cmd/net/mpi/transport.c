@@ -117,7 +117,8 @@ static int transport_mpi_collective(void *state, enum collective kind, uint64_t 
     return check_mpi(status, "start a collective");
 }
 
-/* One by one: to test all of them costs as much as a small message, and each test moves all. */
+/* Test one at a time: to test all of them costs as much as a small message, and each test moves
+ * all. */
 static int transport_mpi_test(void *state, bool *done)
 {
     struct transport_mpi_state *mpi = state;

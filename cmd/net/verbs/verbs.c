@@ -451,7 +451,7 @@ struct verbs_card {
     uint8_t gid[16];
 };
 
-/* With each rank. */
+/* Number of queue pairs with each rank. */
 static uint32_t pairs_of(const struct verbs_state *verbs)
 {
     return 1 + (uint32_t)verbs->settings.qps;
@@ -465,7 +465,7 @@ static uint8_t fewest_reads(int limit, int other)
     return (uint8_t)(fewer < READS ? fewer : READS);
 }
 
-/* What all can do. */
+/* Agree on what all ranks can do. */
 static int agree(struct verbs_state *verbs, const struct verbs_card *mine,
                  const struct verbs_card *cards)
 {
@@ -699,7 +699,7 @@ static int find_device(struct verbs_device *device, const struct verbs_settings 
                       error == ENETDOWN ? "no active port" : fail_errno_text(error));
 }
 
-/* As iobench doctor recommends, or as the user wants. */
+/* Find the GID that iobench doctor recommends, or the one that the user wants. */
 static int find_gid(struct verbs_device *device, const char *wanted)
 {
     int best = GID_NONE;
