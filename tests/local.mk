@@ -66,7 +66,7 @@ endif
 # ThreadSanitizer in a build of its own: queues, loader, readers, decoders, engine, trainer, telemetry. Without the libraries
 # that bring threads of their own, which it does not see into. Kernels from 6.6 on need setarch for gcc before 14.
 TSAN_UNITS = tests/unit/test_queue tests/unit/test_workers tests/unit/test_io_pool tests/unit/test_loader \
-	tests/unit/test_waits tests/unit/test_starved tests/unit/test_sink tests/unit/test_wake
+	tests/unit/test_engine_waits tests/unit/test_starved tests/unit/test_engine_sink tests/unit/test_wake
 TSAN_RUNS = tests/cli/threads.sh
 TSAN_WITHOUT = --without-cuda --without-mpi --without-dnnl --without-archive --without-verbs --without-dygraphs
 .PHONY: tsan

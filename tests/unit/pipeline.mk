@@ -9,8 +9,8 @@ UNIT_TESTS += tests/unit/options_worked
 tests_unit_options_worked_SOURCES = tests/unit/options_worked.c tests/unit/unit.h
 tests_unit_options_worked_LDADD = $(UNIT_LIBS)
 
-UNIT_TESTS += tests/unit/test_waits
-UNIT_TESTS += tests/unit/test_parts
+UNIT_TESTS += tests/unit/test_engine_waits
+UNIT_TESTS += tests/unit/test_engine_parts
 UNIT_TESTS += tests/unit/test_reach
 UNIT_TESTS += tests/unit/test_window
 UNIT_TESTS += tests/unit/test_arenas
@@ -26,8 +26,8 @@ tests_unit_test_matrix_SOURCES = tests/unit/test_matrix.c tests/unit/folder.h te
 
 UNIT_TESTS += tests/unit/test_steady
 
-UNIT_TESTS += tests/unit/test_sink
-tests_unit_test_sink_SOURCES = tests/unit/test_sink.c bench/job.c bench/job.h tests/unit/folder.h \
+UNIT_TESTS += tests/unit/test_engine_sink
+tests_unit_test_engine_sink_SOURCES = tests/unit/test_engine_sink.c bench/job.c bench/job.h tests/unit/folder.h \
 	tests/unit/unit.h
 
 UNIT_TESTS += tests/unit/test_limit
@@ -35,7 +35,7 @@ UNIT_TESTS += tests/unit/test_rank_samples
 UNIT_TESTS += tests/unit/test_pack
 UNIT_TESTS += tests/unit/test_timeline
 UNIT_TESTS += tests/unit/test_timeline_join
-UNIT_TESTS += tests/unit/test_validity
+UNIT_TESTS += tests/unit/test_evidence_validity
 UNIT_TESTS += tests/unit/test_rows
 UNIT_TESTS += tests/unit/test_invariants
 UNIT_TESTS += tests/unit/test_gather

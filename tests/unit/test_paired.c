@@ -56,11 +56,6 @@ static void pairs_as_scipy(void **unused)
     paired = paired_test(ones, ratios, 8, 1, false);
     assert_near(paired.p, 0.047206325353916445, 1e-12);
     assert_near(paired.sign_flip_p, 0.046875, 1e-12);
-    for (int i = 0; i < 8; i++)
-        ratios[i] = exp(logs[i] * 1e-11); /* however small */
-    assert_near(paired_test(ones, ratios, 8, 1, false).sign_flip_p, 0.046875, 1e-12);
-    for (int i = 0; i < 8; i++)
-        ratios[i] = exp(logs[i]);
     paired = paired_test(ones, ratios, 8, 1, true);
     assert_near(paired.p, 2.5 * 0.047206325353916445, 1e-12);
     assert_true(paired.low < 1);

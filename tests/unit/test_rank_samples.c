@@ -60,8 +60,6 @@ static void ranks_share_a_job(void **unused)
     assert_true(job.order.ranks == 4 && job.order.rank == 3 && job.order.remainder == PLAN_UNEVEN);
     assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 4, .rank = 3}), -EINVAL);
     assert_reason("cannot be used under mpirun or srun (4 ranks)");
-    job = (struct job){.order = {.ranks = 1, .rank = 2}};
-    assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 4, .rank = 3}), -EINVAL);
 }
 
 static void check(const char *limit, const char *per_rank, const char *reason)

@@ -31,43 +31,39 @@ static void it_is_found_by_its_scheme(void **unused)
     assert_true(store_exists(path) && store_is_folder("demo://server/set"));
 }
 
+static void expect_refused(int code, const char *why)
+{
+    assert_int_equal(code, -ENOTSUP);
+    assert_reason(why);
+    fail_clear();
+}
+
 static void what_is_missing_says_why(void **unused)
 {
+    static const char why[] = "absent://a: built without it";
     struct store_status status;
     struct store_file *file;
 
     (void)unused;
-    assert_int_equal(store_check("absent://a"), -ENOTSUP);
-    assert_string_equal(fail_reason(), "absent://a: built without it");
-    fail_clear();
-    assert_int_equal(store_stat("absent://a", &status), -ENOTSUP);
-    assert_string_equal(fail_reason(), "absent://a: built without it");
-    fail_clear();
-    assert_int_equal(store_open("absent://a", STORE_READ, &file), -ENOTSUP);
-    assert_string_equal(fail_reason(), "absent://a: built without it");
-    fail_clear();
-}
-
-static void expect_refused(int code)
-{
-    assert_int_equal(code, -ENOTSUP);
-    assert_non_null(strstr(fail_reason(), "demo:// is read-only"));
-    fail_clear();
+    expect_refused(store_check("absent://a"), why);
+    expect_refused(store_stat("absent://a", &status), why);
+    expect_refused(store_open("absent://a", STORE_READ, &file), why);
 }
 
 static void nothing_changes_it(void **unused)
 {
+    static const char why[] = "demo:// is read-only";
     struct store_file *file;
     uint64_t bytes;
 
     (void)unused;
-    expect_refused(store_open(path, STORE_CREATE, &file));
-    expect_refused(store_open(path, STORE_EXTEND, &file));
-    expect_refused(store_draft(path, &file));
-    expect_refused(store_rename(path, "demo://server/set/b.jpg"));
-    expect_refused(store_remove(path));
-    expect_refused(store_make_folders("demo://server/new.jpg/set"));
-    expect_refused(store_free_bytes(path, &bytes));
+    expect_refused(store_open(path, STORE_CREATE, &file), why);
+    expect_refused(store_open(path, STORE_EXTEND, &file), why);
+    expect_refused(store_draft(path, &file), why);
+    expect_refused(store_rename(path, "demo://server/set/b.jpg"), why);
+    expect_refused(store_remove(path), why);
+    expect_refused(store_make_folders("demo://server/new.jpg/set"), why);
+    expect_refused(store_free_bytes(path, &bytes), why);
 }
 
 int main(void)

@@ -206,10 +206,6 @@ static void few_descriptors_are_enough(void **unused)
             reader_release(&run.reader, request);
         }
         run_close(&run);
-        FILE *maps = fopen("/proc/self/maps", "re");
-        for (char line[512]; maps && fgets(line, sizeof line, maps);)
-            if (strstr(line, set.folder))
-                _exit(3); /* still mapped */
         _exit(0);
     }
 }

@@ -120,6 +120,10 @@ static void every_reader_gives_the_bytes_of_the_file(void **unused)
                 print_message("%s: skipped: %s\n", variants[v], fail_reason());
             run_close(&run);
             assert_true(code == 0 || code == -EOPNOTSUPP);
+            FILE *maps = fopen("/proc/self/maps", "re");
+            for (char line[512]; maps && fgets(line, sizeof line, maps);)
+                assert_null(strstr(line, set.folder)); /* no longer mapped */
+            fclose(maps);
         }
     }
 }

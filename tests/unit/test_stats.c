@@ -100,6 +100,22 @@ static const struct {
 
 /* A 95% interval contains the true median in 95% of the cases, within the chance error of 4,000
  * trials (three standard deviations: 1%). */
+/* Of pairs of ratios, however close to 1: scipy's permutation_test(), as in test_paired. */
+static void signs_of_tiny_differences(void **unused)
+{
+    const double logs[] = {.01, -.004, .02, .013, .007, -.001, .03, .002};
+    double ones[8], ratios[8];
+
+    (void)unused;
+    for (double scale = 1; scale > 1e-12; scale *= 1e-11) {
+        for (int i = 0; i < 8; i++) {
+            ones[i] = 1;
+            ratios[i] = exp(logs[i] * scale);
+        }
+        assert_near(paired_test(ones, ratios, 8, 1, false).sign_flip_p, 0.046875, 1e-12);
+    }
+}
+
 static void intervals_cover_the_median(void **unused)
 {
     struct random random = random_start(3);
@@ -187,6 +203,7 @@ int main(void)
         cmocka_unit_test(student_as_scipy),
         cmocka_unit_test(summary_of_known_values),
         cmocka_unit_test(intervals_as_scipy),
+        cmocka_unit_test(signs_of_tiny_differences),
         cmocka_unit_test(intervals_cover_the_median),
         cmocka_unit_test(intervals_cover_after_stopping),
         cmocka_unit_test(mann_whitney_as_scipy),
