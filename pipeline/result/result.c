@@ -141,13 +141,13 @@ const struct figure figures_of_epoch[] = {
      .unknown = "read-ahead grew or shrank, or fewer than 20 batches",
      DOC("without the first quarter of the bytes; null unless between then and the last read the "
          "trainer took as many samples as were read (within a tenth), in 20 batches or more",
-         "mono", LOADER, TEST("parts"))},
+         "mono", LOADER, TEST("engine_parts"))},
     {"read_head_s", AT(TIME, read_head_ns), MEANS, .unknown = few_reads,
      DOC("time for reading the first quarter of the bytes, from the end of the first read; null "
          "with few reads, or if epochs overlap",
-         "mono", LOADER, TEST("parts"))},
+         "mono", LOADER, TEST("engine_parts"))},
     {"read_rest_s", AT(TIME, read_rest_ns), MEANS, .unknown = few_reads,
-     DOC("time for reading the rest", "mono", LOADER, TEST("parts"))},
+     DOC("time for reading the rest", "mono", LOADER, TEST("engine_parts"))},
     {"start_barrier_s", AT(TIME, start_barrier_ns), MEANS,
      DOC("waited for the other ranks before the start, outside of `wall_s`", "mono",
          "ranks/ranks.c", TEST("gather"))},
@@ -157,7 +157,7 @@ const struct figure figures_of_epoch[] = {
     {"wait_s", AT(TIME, wait_ns), MEANS, CSV("wait_s", 9),
      DOC("the trainer was idle: from the start of the epoch, or the end of a step, until it had "
          "the next batch; the wait for the epoch's order is part of it",
-         by_trainer, ACCOUNT, TEST("parts"))},
+         by_trainer, ACCOUNT, TEST("engine_parts"))},
     {"compute_s", AT(TIME, compute_ns), MEANS, CSV("compute_s", 9),
      DOC("forward and backward; for `replay` the actual sleep", by_trainer, TRAINING,
          "tests/unit/test_replay.c")},
@@ -180,7 +180,7 @@ const struct figure figures_of_epoch[] = {
      .unknown = "the trainer does not compute", CSV("mlperf_au_percent", 4),
      DOC("100 `compute_s` / `wall_s`, both without the epoch's first step, which ends when it is "
          "computed",
-         "mono", FIGURE, TEST("parts"))},
+         "mono", FIGURE, TEST("engine_parts"))},
     {"cpu_user_s", AT(REAL, cpu_user_s), SUMS, CSV("cpu_user_s", 3),
      DOC("CPU time of the process in user mode", "getrusage(2)", ACCOUNT, TEST("figures"))},
     {"cpu_system_s", AT(REAL, cpu_system_s), SUMS, CSV("cpu_system_s", 3),
@@ -202,7 +202,7 @@ const struct figure figures_of_epoch[] = {
      DOC("decode threads did what they would not have done without `--entry-points`", "mono",
          DECODERS, "tests/cli/entry_points.sh")},
     {"waits.trainer_for_batch_s", AT(TIME, waits.trainer_input_ns), MEANS,
-     DOC("`wait_s`", "mono", ACCOUNT, TEST("parts"))},
+     DOC("`wait_s`", "mono", ACCOUNT, TEST("engine_parts"))},
     {"digest", AT(DIGEST, digest_sum),
      DOC("sum and exclusive or of hashes of (label, image); as text", "-", DECODERS,
          "tests/cli/run.sh")},

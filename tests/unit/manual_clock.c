@@ -2,12 +2,14 @@
 #include "tests/unit/manual_clock.h"
 
 uint64_t manual_clock_ns = 1000000000, manual_clock_late_ns;
+uint64_t manual_clock_step_ns;
 unsigned manual_clock_asked;
 _Thread_local uint64_t manual_clock_ahead_ns;
 void (*manual_clock_sleeps)(uint64_t duration_ns);
 
 uint64_t clock_now_ns(void)
 {
+    manual_clock_ns += manual_clock_step_ns;
     return manual_clock_ns + manual_clock_ahead_ns;
 }
 

@@ -9,6 +9,7 @@
 
 extern uint64_t manual_clock_ns;                          /* now */
 extern uint64_t manual_clock_late_ns;                     /* added to each sleep */
+extern uint64_t manual_clock_step_ns;                     /* passes at each look */
 extern unsigned manual_clock_asked;                       /* how often for a thread's CPU time */
 extern _Thread_local uint64_t manual_clock_ahead_ns;      /* of this thread's clock */
 extern void (*manual_clock_sleeps)(uint64_t duration_ns); /* in place of letting it pass */

@@ -71,7 +71,7 @@ void team_pass(uint64_t duration_ns)
     } else if (idle > team->ranks && team->clock != TEAM_SLOW) {
         manual_clock_ns += duration_ns;
     }
-    if (!is_ended && manual_clock_ns > 300000000000)
+    if (!is_ended && !team->step_ns && manual_clock_ns > 300000000000)
         team->hangs = is_ended = true;
     pthread_mutex_lock(&lock);
     next();
@@ -344,6 +344,7 @@ void team_run(struct team *of)
     is_ended = false;
     manual_clock_sleeps = sleep_here;
     manual_clock_ns = 1000000000;
+    manual_clock_step_ns = team->step_ns;
     manual_clock_late_ns = team->clock == TEAM_LATE ? 5000000 : 0;
     memset(rounds, 0, sizeof rounds);
     memset(seats, 0, sizeof seats);
@@ -374,7 +375,7 @@ void team_print(const struct team *from, FILE *page)
                 printed |= 1u << k;
                 fprintf(page, "%s%u", k == i ? "  " : ",", k);
             }
-        if (from->clock != TEAM_SLOW)
+        if (from->clock != TEAM_SLOW && !from->step_ns)
             fprintf(page, " %.2f s", (double)from->ended_ns[i] * 1e-9 - 1);
         fprintf(page, "%s: %s\n", from->orderly[i] ? "" : ", aborts",
                 from->codes[i] ? from->reasons[i] : "good");

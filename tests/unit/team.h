@@ -26,8 +26,8 @@ enum team_call {
 
 struct team {
     uint32_t ranks, per_node;
-    int (*act)(struct ranks *ranks); /* of each, once it has joined */
-    uint64_t rank_timeout_ns;
+    int (*act)(struct ranks *ranks);   /* of each, once it has joined */
+    uint64_t rank_timeout_ns, step_ns; /* step_ns: passes at each look at the clock */
     enum {
         TEAM_LATE,
         TEAM_PROMPT,
