@@ -40,7 +40,6 @@ static void jobs_side_by_side_lose_no_plan(void **unused)
     const char *path = folder_path("plans.json");
     pid_t jobs[JOBS];
 
-    (void)unused;
     for (int job = 0; job < JOBS; job++) {
         jobs[job] = fork();
         assert_true(jobs[job] >= 0);
@@ -77,7 +76,6 @@ static void a_wrong_plan_leaves_the_file(void **unused)
     uint32_t candidates;
     double milliseconds;
 
-    (void)unused;
     for (int round = 0; round < 2; round++) {
         json_t *choices = dnn_choices_read(path);
         assert_int_equal(dnn_choices_put(choices, "wrong", &written, 1, 0.5), 0);
@@ -104,7 +102,6 @@ static void nothing_else_is_left(void **unused)
     const struct dirent *entry;
     int files = 0;
 
-    (void)unused;
     assert_non_null(folder);
     while ((entry = readdir(folder)))
         files += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;

@@ -78,7 +78,6 @@ static void normalised(enum device_type type, uint32_t channels)
 
 static void images_are_normalised_cut_and_mirrored(void **unused)
 {
-    (void)unused;
     each(normalised);
 }
 
@@ -132,7 +131,6 @@ static void pointwise(enum device_type type, uint32_t channels)
 
 static void numbers_one_by_one(void **unused)
 {
-    (void)unused;
     each(pointwise);
 }
 
@@ -163,7 +161,6 @@ static void joined(enum device_type type, uint32_t channels)
 
 static void parts_are_joined_and_split(void **unused)
 {
-    (void)unused;
     each(joined);
 }
 
@@ -194,7 +191,6 @@ static void local_response(enum device_type type, uint32_t channels)
 
 static void local_responses_are_normalised(void **unused)
 {
-    (void)unused;
     each(local_response);
 }
 
@@ -300,7 +296,6 @@ static void norm_forward(enum device_type type, uint32_t channels)
 
 static void batches_are_normalised(void **unused)
 {
-    (void)unused;
     for (rows_off = 0; rows_off < 2; rows_off++)
         each(norm_forward);
 }
@@ -362,7 +357,6 @@ static void norm_backward(enum device_type type, uint32_t channels)
 
 static void gradients_pass_through_bn(void **unused)
 {
-    (void)unused;
     for (rows_off = 0; rows_off < 2; rows_off++)
         each(norm_backward);
 }
@@ -418,7 +412,6 @@ static void pool_all(enum device_type type, uint32_t channels)
 
 static void pools_both_ways(void **unused)
 {
-    (void)unused;
     each(pool_all);
 }
 
@@ -426,7 +419,6 @@ static void too_large_pools_are_refused(void **unused)
 {
     struct kernel_window window = pool_windows[0];
 
-    (void)unused;
     window.in_channels = window.out_channels = 8;
     window.images = UINT32_MAX / (9 * 7) + 1;
     assert_int_equal(device_max_pool_backward(&window, DEVICE_FP16, NULL, NULL, NULL, STREAM),
@@ -502,7 +494,6 @@ static void stem_both_ways(enum device_type type, uint32_t channels)
 
 static void stems_both_ways(void **unused)
 {
-    (void)unused;
     for (rows_off = 0; rows_off < 2; rows_off++)
         each(stem_both_ways);
 }
@@ -551,7 +542,6 @@ static void head(enum device_type type, uint32_t classes)
 
 static void losses_and_their_gradients(void **unused)
 {
-    (void)unused;
     each(head);
 }
 
@@ -600,7 +590,6 @@ static void convolved(enum device_type type, uint32_t channels)
 
 static void plain_convolutions(void **unused)
 {
-    (void)unused;
     each(convolved);
 }
 

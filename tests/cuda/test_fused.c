@@ -419,7 +419,6 @@ static void plans_compute_as_the_reference(void **unused)
     static const uint32_t small[][5] = {{16, 5, 8, 1, 1}, {8, 6, 16, 3, 1}, {8, 6, 16, 3, 2}};
     const size_t count = emulated ? sizeof small / sizeof *small : sizeof layers / sizeof *layers;
 
-    (void)unused;
     for (enum device_type type = DEVICE_FP32; type <= DEVICE_BF16; type++)
         for (size_t i = 0; i < count; i++) {
             const uint32_t *l = emulated ? small[i] : layers[i];
@@ -549,7 +548,6 @@ static void norms_beside(enum device_type type)
 
 static void sums_and_signs_are_those_of_whole_passes(void **unused)
 {
-    (void)unused;
     for (enum device_type type = DEVICE_FP32; type <= DEVICE_BF16; type++)
         norms_beside(type);
 }

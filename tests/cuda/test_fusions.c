@@ -99,7 +99,6 @@ static void resnet50_layers_fuse(void **unused)
     struct kernel_window shapes[SHAPES_MAX];
     const uint32_t count = convolutions(shapes);
 
-    (void)unused;
     assert_int_equal(count, 23);
     for (uint32_t capability = 80; capability <= 90; capability += 10) {
         struct dnn *dnn;
@@ -121,7 +120,6 @@ static void other_types_are_refused(void **unused)
     struct dnn *dnn;
     int code;
 
-    (void)unused;
     convolutions(shapes);
     assert_int_equal(dnn_open(&dnn, &(struct dnn_config){.described = 90, .tournament = 1}), 0);
     for (int i = 0; i < 2; i++) {

@@ -120,7 +120,6 @@ static void training_is_the_same_however_far_ahead(void **unused)
                                        "ahead=5"};
     struct outcome wanted = learn("cuda:fp32,plans=none,graph=no", false);
 
-    (void)unused;
     assert_int_equal(wanted.count, STEPS);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         char backend[64];
@@ -262,7 +261,6 @@ static void exchanges_by_the_host_are_the_same_however_far_ahead(void **unused)
 {
     static const uint32_t aheads[] = {2, 0, STEPS + 1};
 
-    (void)unused;
     for (int on_host = 0; on_host < 2; on_host++) {
         struct course wanted;
         learn_by_host(&wanted, "cuda:fp32,plans=none,graph=no", on_host, false, 0);
@@ -307,7 +305,6 @@ static void answers_are_the_same_however_far_ahead(void **unused)
 {
     static const char *const ways[] = {"ahead=0", "ahead=2", "ahead=2,graph=no"};
 
-    (void)unused;
     for (int training = 0; training < 2; training++) {
         struct course wanted;
         answer(&wanted, "cuda:fp32,plans=none,graph=no", training, false);
@@ -329,7 +326,6 @@ static void logits_are_never_late(void **unused)
     struct backend_loss loss;
     float logits[2][BATCH * CLASSES] = {{0}};
 
-    (void)unused;
     for (int late = 0; late < 2; late++) {
         set_out(&course, "cuda:fp32,plans=none", (struct backend_config){.late = late});
         for (uint32_t step = 0; step < 3; step++) {
@@ -371,7 +367,6 @@ static void times_are_told_as_they_are(void **unused)
     const uint64_t upload_ns = (uint64_t)2 * LATE_US * 1000, pause_ns = 20000000;
     const uint64_t hour_ns = UINT64_C(3600000000000);
 
-    (void)unused;
     for (int late = 0; late < 2; late++) {
         struct training training;
         int32_t labels[BATCH];
@@ -399,7 +394,6 @@ static void times_of_late_steps_come(void **unused)
 {
     struct outcome found = learn("cuda:fp32,plans=none", true);
 
-    (void)unused;
     assert_true(found.total.wait_ns <= found.waited_ns);
     assert_true(found.total.copy_ns >= (uint64_t)2 * STEPS * LATE_US * 1000);
     assert_true(found.total.compute_ns > 0 && found.total.update_ns > 0);
@@ -415,7 +409,6 @@ static void last_update_is_told_at_the_end(void **unused)
     int32_t labels[BATCH];
     int code;
 
-    (void)unused;
     start(&training, "cuda:fp32,plans=none", true);
     uint8_t *rows = training_allocate(&training, BATCH * row_bytes);
     draw(0, rows, labels);
@@ -443,7 +436,6 @@ static void memory_of_slots_and_pinned_batches_is_told(void **unused)
     struct outcome one = learn("cuda:fp32,plans=none,ahead=0", true);
     struct outcome three = learn("cuda:fp32,plans=none,ahead=2", true);
 
-    (void)unused;
     assert_true(one.memory.batch_bytes >= BATCH * row_bytes);
     assert_int_equal(three.memory.batch_bytes, 3 * one.memory.batch_bytes);
     assert_int_equal(three.memory.device_bytes - one.memory.device_bytes,

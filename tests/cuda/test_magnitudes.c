@@ -65,7 +65,6 @@ static void histograms_are_those_of_the_host(void **unused)
     } tensors[] = {{1000, 0},  {1001, 0.5f}, {4096, 1},    {100000, 0.3f}, {17, 1.5f},
                    {3000, 40}, {64, 1000},   {300000, 10}, {8, 1e-3f},     {1, 0}};
 
-    (void)unused;
     for (int type = DEVICE_FP32; type <= DEVICE_BF16; type++) {
         struct pair pair = pair_start();
         uint64_t sum = 0, wanted = 0;
@@ -86,7 +85,6 @@ static void a_range_can_double_often(void **unused)
 {
     struct pair pair = pair_start();
 
-    (void)unused;
     observe_random(&pair, DEVICE_FP32, 1000, 1e-20f);
     observe_random(&pair, DEVICE_FP32, 1000, 1e-18f);
     observe_random(&pair, DEVICE_FP32, 1000, 1);
@@ -99,7 +97,6 @@ static void no_number_is_never_forgotten(void **unused)
 {
     static const float bad[] = {INFINITY, -INFINITY, NAN};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct pair pair = pair_start();
         struct place place = place_random(DEVICE_FP32, 1, 1, 1000, 1);

@@ -138,7 +138,6 @@ static void pixels_and_verdicts_are_those_of_the_cpu(void **unused)
 {
     struct decode_figures figures;
 
-    (void)unused;
     decode_many("size=48", "", 3, &figures);
     assert_int_equal(figures.on_cpu, 3 * (COUNT - ON_DEVICE - 1)); /* EXIF is ignored */
     assert_int_equal(figures.failed, 3);
@@ -162,7 +161,6 @@ static void batches_end_where_memory_does(void **unused)
 {
     struct decode_figures figures;
 
-    (void)unused;
     decode_many("size=48", ",images=1", 1, &figures);
     assert_int_equal(figures.on_cpu, COUNT - ON_DEVICE - 1);
     decode_many("size=48", ",images=5", 3, &figures);
@@ -177,7 +175,6 @@ static void without_engines_the_sms_decode(void **unused)
     struct plugin_choice choice;
     struct decoder decoder;
 
-    (void)unused;
     setenv("IOBENCH_EMULATED_NVJPEG", "no-engines", 1);
     decode_many("size=48", "", 1, &figures);
     decode_many("size=48", ",engine=gpu", 1, &figures);
@@ -200,7 +197,6 @@ static void memory_may_end(void **unused)
     char most[2] = "0";
     int code;
 
-    (void)unused;
     assert_int_equal(plugin_choose("decoder", decoder_registry, "nvjpeg:size=48" SMALL, &choice),
                      0);
     do {
@@ -219,7 +215,6 @@ static void what_fails_is_left_to_the_cpu(void **unused)
 {
     struct decode_figures figures;
 
-    (void)unused;
     setenv("IOBENCH_EMULATED_NVJPEG", "skips", 1);
     decode_many("size=48", ",images=4", 3, &figures);
     assert_true(figures.on_cpu > 3 * (COUNT - ON_DEVICE - 1));
@@ -246,7 +241,6 @@ static void damage_within_fails_its_image_alone(void **unused)
     struct bench cpu, device;
     uint8_t rows[2][48 * 48 * 3];
 
-    (void)unused;
     assert_non_null(bytes);
     hurt.bytes = bytes;
     start(&cpu, "jpeg:size=48" LIKE);
@@ -277,7 +271,6 @@ static void boxes_are_shown(void **unused)
 {
     struct bench cpu, device;
 
-    (void)unused;
     start(&cpu, "jpeg:size=48" LIKE);
     start(&device, "nvjpeg:size=48" SMALL);
     for (uint64_t i = 0; i < COUNT; i++) {
@@ -316,7 +309,6 @@ static void threads_share_nothing(void **unused)
     pthread_t handles[THREADS];
     struct answer answers[COUNT];
 
-    (void)unused;
     answers_of("size=48", answers);
     for (int i = 0; i < THREADS; i++) {
         threads[i].answers = answers;

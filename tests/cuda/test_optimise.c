@@ -114,7 +114,6 @@ static void parameters_are_updated_all_at_once(void **unused)
                                             {true, true, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5, 2},
                                             {true, false, 0.5, 0, 0.8, 0.3, 0.2, 0.5, 1e6}};
 
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         optimised(DEVICE_FP32, &updates[i]);
         optimised(DEVICE_FP16, &updates[i]);

@@ -200,14 +200,12 @@ static void learn(const char *text, bool late, bool on_host, bool nccl)
 
 static void uploads_ahead(void **unused)
 {
-    (void)unused;
     learn("cuda:fp32,plans=none,ahead=2", true, false, false);
     learn("cuda:fp16,plans=none,ahead=1,graph=no", true, false, false);
 }
 
 static void gradients_on_the_host(void **unused)
 {
-    (void)unused;
     learn("cuda:fp32,plans=none", false, true, false);
     learn("cuda:fp32,plans=none,ahead=2", true, true, false);
 }
@@ -224,7 +222,6 @@ static void what_nodes_put_out(void **unused)
     float *weights = calloc(graph->parameter_floats, sizeof *weights);
     int code = 0;
 
-    (void)unused;
     assert_non_null(weights);
     graph_initialise(graph, 1, weights);
     must(calibration_open(&calibration, graph));
@@ -251,7 +248,6 @@ static void sums_on_another_stream(void **unused)
 {
     void *module = dlopen(getenv("IOBENCH_NCCL_MODULE"), RTLD_NOW | RTLD_LOCAL);
 
-    (void)unused;
     if (!module)
         skip(); /* there is no NCCL to build with */
     learn("cuda:fp32,plans=none,ahead=2", true, false, true);

@@ -120,7 +120,6 @@ static void every_layer_has_an_engine(void **unused)
 {
     static const uint32_t capabilities[] = {80, 90};
 
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         struct dnn *dnn = open_for(capabilities[i], NULL);
         for (int j = 0; network_registry[j]; j++) {
@@ -158,7 +157,6 @@ static void resnet50_has_engines_and_room(void **unused)
     const struct network *network = network_find("resnet50");
     uint64_t bytes = 0;
 
-    (void)unused;
     for (int precision = CUDA_FP32; precision <= CUDA_BF16; precision++)
         if (precision != CUDA_FP16 && getenv("IOBENCH_LONG"))
             assert_int_equal(compile(dnn, network, precision, 1024, NULL), 54 * 3 - 1);
@@ -174,7 +172,6 @@ static void an_h100_has_the_same_engines(void **unused)
 {
     struct dnn *dnn;
 
-    (void)unused;
     if (dnn_open(&dnn, &(struct dnn_config){.described = 90,
                                             .described_part = "H100",
                                             .deterministic = true,
@@ -193,7 +190,6 @@ static void fusions_that_save_nothing_are_left_out(void **unused)
     struct dnn *dnn = open_for(80, NULL);
     const struct network *network = network_find("resnet50");
 
-    (void)unused;
     compile(dnn, network, CUDA_FP16, 256, NULL);
     assert_int_equal(fused.statistics, 52);
     assert_int_equal(fused.prologue, 32);
@@ -239,7 +235,6 @@ static void a_schedule_counts_what_is_moved(void **unused)
     const double fused_bytes = traffic(graph, 90, CUDA_FUSE_AUTO, &flops);
     const double unfused_bytes = traffic(graph, 90, CUDA_FUSE_NONE, &same);
 
-    (void)unused;
     print_message("resnet50, an image: %.1f MB, unfused %.1f MB, %.2f GFLOP\n", fused_bytes * 1e-6,
                   unfused_bytes * 1e-6, flops * 1e-9);
     assert_true(flops == same && flops == 2 * (double)graph_cost(graph).training_macs);
@@ -253,7 +248,6 @@ static void nothing_is_fused_unasked(void **unused)
 {
     struct dnn *dnn = open_for(90, NULL);
 
-    (void)unused;
     settings.fusion = CUDA_FUSE_NONE;
     compile(dnn, network_find("tiny"), CUDA_FP16, 32, NULL);
     assert_int_equal(fused.statistics + fused.prologue + fused.weight + fused.back, 0);
@@ -272,7 +266,6 @@ static void int8_runs_through(void **unused)
     uint32_t layers = 0, sums = 0, changes = 0;
     struct cuda_model model;
 
-    (void)unused;
     for (uint32_t i = 0; i < graph->node_count; i++)
         ranges[i] = 1;
     model_make(&model, dnn, graph, CUDA_FP16, ranges);
@@ -304,7 +297,6 @@ static void int8_keeps_every_pool(void **unused)
     uint32_t pools = 0, computed = 0;
     struct cuda_model model;
 
-    (void)unused;
     for (uint32_t i = 0; i < graph->node_count; i++) {
         ranges[i] = 1;
         pools +=
@@ -330,7 +322,6 @@ static void plans_come_back_from_their_file(void **unused)
 {
     const char *file = folder_path("plans.json");
 
-    (void)unused;
     struct dnn *dnn = open_for(90, file);
     const uint32_t layers = compile(dnn, network_find("tiny"), CUDA_FP16, 32, NULL);
     assert_int_equal(dnn_keep(dnn), 0);
@@ -401,7 +392,6 @@ static void hostile_rows_cost_a_tournament(void **unused)
     const char *file = folder_path("hostile.json");
     json_t *good = tiny_plans(file);
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *whole = json_deep_copy(good), *plans = json_object_get(whole, "plans");
         const char *key;
@@ -425,7 +415,6 @@ static void rows_of_other_layers_compute_the_same_layer(void **unused)
     const char *key;
     void *next;
 
-    (void)unused;
     json_object_foreach_safe(plans, next, key, row)
     {
         json_t *mine = json_incref(row);
@@ -449,7 +438,6 @@ static void files_that_are_none_are_left_out(void **unused)
                                         "{\"version\": 1, \"plans\": []}"};
     const char *file = folder_path("hostile.json");
 
-    (void)unused;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         FILE *stream = fopen(file, "w");
         assert_non_null(stream);
@@ -477,7 +465,6 @@ static void what_others_added_stays(void **unused)
     const char *file = folder_path("both.json");
     struct dnn *first = open_for(90, file), *second = open_for(90, file);
 
-    (void)unused;
     compile(first, network_find("tiny"), CUDA_FP16, 32, NULL);
     compile(second, network_find("tiny"), CUDA_FP16, 16, NULL);
     assert_int_equal(dnn_keep(first), 0);

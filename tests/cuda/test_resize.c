@@ -131,7 +131,6 @@ static void bytes_are_those_of_the_cpu(void **unused)
     struct random random = random_start(9);
     struct bump bump;
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 64, 1 << 28), 0);
     for (size_t i = 0; i < sizeof sides / sizeof *sides; i++)
         for (int round = 0; round < 6; round++)
@@ -145,7 +144,6 @@ static void a_window_wider_than_a_block_is_refused(void **unused)
 {
     const uint32_t first[2] = {0, 1000};
 
-    (void)unused;
     assert_int_equal(device_resize_tile(first, 5000, 2), 0);
     assert_int_equal(device_resize_tile(first, 1400, 1), 0);
     assert_int_equal(device_resize_tile(first, 1350, 1), 16);
@@ -157,7 +155,6 @@ static void an_image_that_was_not_written_is_found(void **unused)
     struct device_resized images[IMAGES];
     uint8_t marked[IMAGES], bytes[PITCH * HEIGHT] = {0};
 
-    (void)unused;
     for (int i = 0; i < IMAGES; i++)
         images[i] = (struct device_resized){.image = place_bytes(bytes, sizeof bytes),
                                             .pitch = PITCH,

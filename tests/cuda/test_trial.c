@@ -227,7 +227,6 @@ static void engines_that_do_not_repeat_are_left_out(void **unused)
     uint32_t chosen;
     int code;
 
-    (void)unused;
     candidate.plan = dnn_find(dnn, &shape, &code);
     assert_non_null(candidate.plan);
     assert_int_equal(choose(&candidate, 1, &chosen, wrong), -ENOTSUP);
@@ -240,7 +239,6 @@ static void engines_that_do_not_repeat_are_left_out(void **unused)
 
 static void wrong_engines_are_found(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < SHAPES; i++)
         try_shape(&shapes[i]);
 }
@@ -249,7 +247,6 @@ static void wrong_engines_are_found(void **unused)
  * does that computes something else for every element. */
 static void sums_without_a_part_are_found(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         const struct dnn_shape shape = {
             .kind = i == 0 ? DNN_WEIGHT : DNN_FORWARD, .type = DEVICE_FP16, .window = three};
@@ -285,7 +282,6 @@ static void a_right_one_is_chosen(void **unused)
                                         .which = DNN_OUTPUT,
                                         .spoils = spoils};
 
-    (void)unused;
     must(code);
     must(choose(&candidate, sizeof spoils / sizeof *spoils, &chosen, wrong));
     assert_int_equal(chosen, 4);
@@ -330,7 +326,6 @@ static void int8_is_checked(void **unused)
     double milliseconds;
     uint32_t chosen;
 
-    (void)unused;
     must(dnn_trial_open(&trial, &place_runtime, &shape, 16));
     if (dnn_trial_choose(&trial, &right, &chosen, &milliseconds, wrong))
         fail_msg("%s", wrong);

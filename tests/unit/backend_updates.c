@@ -70,7 +70,6 @@ static void updated(const char *backend, struct graph *graph)
 
 void updates_are_as_the_kernels_have_them(void **unused)
 {
-    (void)unused;
     each_backend(small, updated);
 }
 
@@ -106,7 +105,6 @@ static void clipped(const char *backend, struct graph *graph)
 
 void gradients_are_clipped_by_the_norm_of_all(void **unused)
 {
-    (void)unused;
     each_backend(small, clipped);
 }
 
@@ -136,7 +134,6 @@ void threads_do_not_change_the_norm(void **unused)
     struct plugin_choice choice;
     const bool absent = backend_choose("cpu", NULL, &choice);
 
-    (void)unused;
     plugin_release(&choice);
     if (absent)
         skip();

@@ -20,7 +20,6 @@ static int folder_setup(void **unused)
 {
     const char *below = getenv("TMPDIR");
 
-    (void)unused;
     below = below ? below : "/tmp";
     if (snprintf(test_folder, sizeof test_folder, "%.230s/iobench-test-XXXXXX", below) !=
         (int)(strlen(below) + strlen("/iobench-test-XXXXXX"))) {
@@ -33,13 +32,11 @@ static int folder_setup(void **unused)
 static int folder_remove_one(const char *path, const struct stat *status, int type,
                              struct FTW *walk)
 {
-    (void)status, (void)type, (void)walk;
     return remove(path);
 }
 
 static int folder_teardown(void **unused)
 {
-    (void)unused;
     return nftw(test_folder, folder_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -106,7 +103,6 @@ static inline int folder_see_draft(void *context, const char *name, unsigned cha
 {
     size_t length = strlen(name);
 
-    (void)context, (void)type;
     return length > 8 && strcmp(name + length - 8, ".partial") == 0;
 }
 

@@ -72,7 +72,6 @@ static int test_open(void *state, const void *settings, const struct reader_conf
 {
     struct test_reader *reader = state;
 
-    (void)settings;
     fill_period();
     reader->random = random_start(99);
     reader->depth = site->depth < 64 ? site->depth : 64;
@@ -194,7 +193,6 @@ static int test_reap(void *state, struct read_request **done, uint32_t max, uint
 
 static void test_release(void *state, struct read_request *request)
 {
-    (void)state;
     free((void *)(uintptr_t)request->data);
 }
 

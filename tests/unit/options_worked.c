@@ -85,7 +85,6 @@ static void every_option_has_its_default_and_limits(void **unused)
     size_t count = 0;
     char text[1024];
 
-    (void)unused;
     assert_int_equal(option_defaults(job_options, &job), 0);
     for (const struct option_spec *row = job_options; row->name; row++, count++) {
         assert_true(count < sizeof rows / sizeof *rows);
@@ -128,7 +127,6 @@ static void units_are_what_they_say(void **unused)
                    *count = (const uint64_t *)(const void *)((const char *)&job + depth->offset),
                    *ns = (const uint64_t *)(const void *)((const char *)&job + timeout->offset);
 
-    (void)unused;
     assert_int_equal(option_defaults(job_options, &job), 0);
     assert_int_equal(count_of(&job, "bs", "4096", bytes), 4096);
     assert_int_equal(count_of(&job, "bs", "4k", bytes), 4096);

@@ -51,7 +51,6 @@ void set_index(void)
 
 int set_up(void **unused)
 {
-    (void)unused;
     /* Next to the test, not in /tmp, which may be a tmpfs without O_DIRECT. */
     snprintf(set.folder, sizeof set.folder, "test_reader_set.XXXXXX");
     assert_non_null(mkdtemp(set.folder));
@@ -65,7 +64,6 @@ int set_up(void **unused)
 
 int tear_down(void **unused)
 {
-    (void)unused;
     for (uint32_t i = 0; i < SET_SHARDS; i++) {
         char *path = set_path(i);
         unlink(path);

@@ -55,7 +55,6 @@ static void three_ranks_on_two_nodes(void **unused)
                                                    .limit = RESULT_LIMIT_DECODE}}};
     struct result_comparison comparison;
 
-    (void)unused;
     assert_int_equal(result_compare(ranks, 3, &comparison), 0);
     json_t *object = report_ranks_json(&comparison);
     ASSERT_FIGURES(object, {"ranks", 3}, {"nodes", 2}, {"samples_per_s.min", 80},
@@ -107,7 +106,6 @@ static void a_step_and_its_memory(void **unused)
     const struct trainer_memory memory = {3 << 20, 1 << 20, 1 << 19};
     char text[256];
 
-    (void)unused;
     assert_string_equal(report_step(&total, 2, text, sizeof text),
                         "500 ms: wait for batches 10.0%, upload 5.0%, forward and backward 60.0%, "
                         "exchange 20.0%, update 2.5%");
@@ -125,7 +123,6 @@ static void latencies_of_one_two_and_five(void **unused)
     const uint64_t ms = (1 << 20) + (1 << 13); /* 1.056768 ms, the middle of its bucket */
     char text[256];
 
-    (void)unused;
     histogram_add(&kinds[RESULT_EPOCH_FIRST], ms);
     for (uint64_t i = 0; i < 2; i++) /* 1 and 4 */
         histogram_add(&kinds[RESULT_EPOCH_LATER], ms << 2 * i);
@@ -198,7 +195,6 @@ static void one_two_and_five_runs(void **unused)
     static const double one[] = {4}, two[] = {4, 2}, five[] = {1, 16, 4, 2, 8};
     struct made made;
 
-    (void)unused;
     char *text = table_of(&made, one, 1);
     assert_says(text, " Median 250 one run 477 500 40.0%\n");
     free(text);

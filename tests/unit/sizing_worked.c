@@ -57,7 +57,6 @@ static void parts_of_the_rates(void **unused)
     const struct sizing_inputs inputs = hand();
     struct sizing_plant plant = sizing_plant_of(&inputs, 2, NULL);
 
-    (void)unused;
     plant.of[SIZING_GPUS] = 3;
     assert_equal(sizing_exchange_s(&plant), 0.52);
     assert_equal(sizing_step_s(&plant), STEP_S);
@@ -98,7 +97,6 @@ static void epochs_and_caches(void **unused)
     const struct sizing_inputs inputs = hand();
     struct sizing_plant plant = sizing_plant_of(&inputs, 2, NULL);
 
-    (void)unused;
     plant.of[SIZING_GPUS] = 3;
     const struct sizing_rates first = sizing_rates(&plant, 0), later = sizing_rates(&plant, 1);
     assert_equal(first.of[SIZING_PART_GPU], 300 / STEP_S);
@@ -131,7 +129,6 @@ static void what_the_goal_needs(void **unused)
     const double mtbf_s = 54.0 * 86400 * 16384 / 419 / 6; /* of 6 GPUs, as Llama 3's */
     struct sizing_answer answer;
 
-    (void)unused;
     assert_int_equal(sizing_answer(&request, &answer), 0);
     assert_equal(answer.plant.nodes, 2);
     assert_equal(answer.plant.of[SIZING_GPUS], 3);
@@ -177,7 +174,6 @@ static void a_curve_of_two_points(void **unused)
 {
     struct sizing_curve curve = {0};
 
-    (void)unused;
     assert_int_equal(sizing_curve_parse(&curve, 1e6, "2:1e8, 8:4e8"), 0);
     assert_equal(sizing_curve_rate(&curve, 1e6, 2, 0), 100e6);
     assert_equal(sizing_curve_rate(&curve, 1e6, 1, 0), 50e6);

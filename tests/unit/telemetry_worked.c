@@ -122,7 +122,6 @@ static void every_figure_of_the_monitor(void **unused)
     struct series series = series_of(machine, sizeof machine / sizeof *machine);
     double values[MONITOR_FIGURES];
 
-    (void)unused;
     monitor_take(&series, SECOND, 5 * SECOND, values);
     for (int i = 0; i < MONITOR_FIGURES; i++) {
         assert_string_equal(monitor_figures[i].key, worked[i].key);
@@ -168,7 +167,6 @@ static struct provenance provenance_of(const struct kept *kept, uint32_t count)
 
 static void bytes_have_a_source(void **unused)
 {
-    (void)unused;
     /* 1,000 read, 700 by the process from its disk: the rest was cached. */
     struct provenance p = PROVENANCE(READ, OWN(700), DISK(900));
     assert_int_equal(p.witness, PROVENANCE_DISK);

@@ -36,7 +36,6 @@ static void no_copy_is_slow(void **unused)
     static const uint32_t io_threads[] = {1, 3};
     struct random random = random_start(1);
 
-    (void)unused;
     for (int variant = 0; variant < 4; variant++) {
         struct extent_of extents[EXTENTS] = {{0}};
         struct arenas arenas;

@@ -69,7 +69,6 @@ static void release(struct parsed *parsed)
 
 static void every_way_of_writing(void **unused)
 {
-    (void)unused;
     struct parsed parsed = parse("--count=7 --size 4KiB --no-on -f one -t two three --choice");
     assert_int_equal(parsed.code, 0);
     assert_int_equal(parsed.settings.count, 7);
@@ -148,7 +147,6 @@ static void units_are_what_they_say(void **unused)
                      {"3d", UINT64_C(259200000000000)}};
     uint64_t value;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         assert_int_equal(option_parse_size(sizes[i].text, &value), 0);
         assert_int_equal(value, sizes[i].bytes);
@@ -172,7 +170,6 @@ static void refused(const char *line, const char *reason)
 
 static void wrong_ones_are_refused(void **unused)
 {
-    (void)unused;
     refused("--cuont 3", "unknown option '--cuont'; did you mean '--count'?");
     refused("--xyzzy", "unknown option '--xyzzy'");
     refused("-x", "unknown option '-x'");
@@ -203,7 +200,6 @@ static void former_names_are_accepted(void **unused)
     struct parsed parsed = parse("--text one");
     struct jobfile jobfile;
 
-    (void)unused;
     assert_int_equal(parsed.code, 0);
     assert_string_equal(parsed.settings.text, "one");
     assert_int_equal(option_set_list(table, &parsed.settings, "text=two", "x"), 0);
@@ -217,7 +213,6 @@ static void former_names_are_accepted(void **unused)
 
 static void nearest_names(void **unused)
 {
-    (void)unused;
     struct nearest nearest = nearest_start("iodpeth");
     nearest_offer(&nearest, "epochs");
     nearest_offer(&nearest, "iodepth");
@@ -237,7 +232,6 @@ static void sections_inherit_what_stands_before(void **unused)
     struct settings settings = {0};
     struct jobfile jobfile;
 
-    (void)unused;
     assert_int_equal(jobfile_parse("x.ini", text, strlen(text), &jobfile), 0);
     assert_int_equal(jobfile.ini.section_count, 4);
     assert_int_equal(jobfile_apply(&jobfile, 1, table, &settings), 0);

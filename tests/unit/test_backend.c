@@ -37,7 +37,6 @@ static void same_bits(const char *backend, struct graph *graph)
 
 static void the_same_seed_gives_the_same_bits(void **unused)
 {
-    (void)unused;
     each_backend(small, same_bits);
 }
 
@@ -66,7 +65,6 @@ static void resumed(const char *backend, struct graph *graph)
 
 static void training_resumes_bit_for_bit(void **unused)
 {
-    (void)unused;
     each_backend(small, resumed);
 }
 
@@ -123,7 +121,6 @@ static void final_gradients(const char *backend, struct graph *graph)
 
 static void gradients_said_to_be_final_are(void **unused)
 {
-    (void)unused;
     each_backend(small, final_gradients);
 }
 
@@ -201,7 +198,6 @@ static void prepared(const char *backend, struct graph *graph)
 
 static void batches_that_were_prepared_make_nothing(void **unused)
 {
-    (void)unused;
     each_backend(small, prepared);
 }
 
@@ -248,13 +244,11 @@ static void ended(const char *backend, struct graph *graph)
 
 static void a_batch_ends_between_operations(void **unused)
 {
-    (void)unused;
     each_backend(small, ended);
 }
 
 static void partial_batches_count_what_they_have(void **unused)
 {
-    (void)unused;
     each_backend(small, partial);
 }
 
@@ -262,7 +256,6 @@ static void partial_batches_count_what_they_have(void **unused)
 
 static int count_call(void *context, uint64_t done)
 {
-    (void)done;
     return ++*(int *)context, 0;
 }
 
@@ -349,7 +342,6 @@ static struct graph *without_batch_norm(void)
 
 static void batches_that_share_an_update_are_as_one(void **unused)
 {
-    (void)unused;
     each_backend(without_batch_norm, accumulated);
 }
 
@@ -372,7 +364,6 @@ static void bad_labels(const char *backend, struct graph *graph)
 
 static void labels_that_are_no_class_are_refused(void **unused)
 {
-    (void)unused;
     each_backend(small, bad_labels);
 }
 
@@ -412,7 +403,6 @@ static void least_memory_is_less_than_is_taken(void **unused)
 {
     static const char *const names[] = {"tiny", "resnet50", "alexnet"};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (int learns = 0; learns < 2; learns++) {
             struct graph *graph = training_graph(names[i], 64, CLASSES);
@@ -443,7 +433,6 @@ static void least_memory_is_less_than_is_taken(void **unused)
 
 static void inference_changes_nothing(void **unused)
 {
-    (void)unused;
     each_backend(small, inferred);
 }
 
@@ -471,7 +460,6 @@ static void dropped(const char *backend, struct graph *graph)
 
 static void dropout_is_the_same_on_every_backend(void **unused)
 {
-    (void)unused;
     each_backend(small, dropped);
 }
 
@@ -481,7 +469,6 @@ static void without_memory_a_backend_says_so(void **unused)
     struct graph *graph = small();
     float *ranges = calloc(graph->node_count, sizeof *ranges);
 
-    (void)unused;
     for (uint32_t i = 0; i < graph->node_count; i++)
         ranges[i] = 1;
     for (int inference = 0; inference < 2; inference++) {

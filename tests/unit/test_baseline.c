@@ -428,13 +428,11 @@ static void run(bool mutates)
 
 static void pixels_equal_those_of_libjpeg(void **unused)
 {
-    (void)unused;
     run(false);
 }
 
 static void mutated_images_equal_or_are_left_to_libjpeg(void **unused)
 {
-    (void)unused;
     run(true);
 }
 
@@ -445,7 +443,6 @@ static void wrong_points_do_no_harm(void **unused)
     static uint8_t pixels[SIDE_MAX * SIDE_MAX * 4];
     struct baseline_image image;
 
-    (void)unused;
     for (uint32_t i = 0; i < images(); i++) {
         dice = random_start(2000000 + i);
         struct made made = make();
@@ -492,7 +489,6 @@ static void huge_progressive_images_are_left_to_libjpeg(void **unused)
     struct made made;
     size_t at;
 
-    (void)unused;
     dice = random_start(1);
     for (made = make(); !is_progressive; made = make())
         free(made.bytes);
@@ -570,7 +566,6 @@ static void long_values_are_stepped_over(void **unused)
     static struct writer writer;
     static uint8_t pixels[SIDE_MAX * 8 * 4];
 
-    (void)unused;
     dice = random_start(3);
     const struct made made = make_long_values(&writer);
     for (int level = 0; level < 3; level++) {
@@ -603,7 +598,6 @@ static void filling_is_no_marker(void **unused)
     static uint8_t pixels[SIDE_MAX * 8 * 4];
     struct baseline_region region;
 
-    (void)unused;
     dice = random_start(4);
     struct made made = make_long_values(&writer);
     const size_t data = made.count - 2;
@@ -622,7 +616,6 @@ static void other_scales_are_refused(void **unused)
     struct baseline *decoder = baseline_create();
     struct baseline_image image;
 
-    (void)unused;
     dice = random_start(1);
     struct made made = make();
     assert_int_equal(baseline_open(decoder, made.bytes, made.count, &image), 0);

@@ -40,7 +40,6 @@ static void numbers_are_rounded_to_the_nearest(void **unused)
     const uint32_t payload = 0x7f800001;
     float nan;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_true(bf16_to_float(bf16_of_float(cases[i].number)) == cases[i].rounded);
     memcpy(&nan, &payload, sizeof nan);
@@ -180,7 +179,6 @@ static void gradients_are_those_of_the_reference(void **unused)
 {
     double loss, wanted_loss;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         struct graph *graph = graph_create((struct graph_shape){3, SIDE, SIDE}, CLASSES);
         const double tolerance = layers[i].chooses ? 1.5 * sqrt(EPSILON) : 2 * EPSILON;
@@ -213,7 +211,6 @@ static void inference_is_that_of_the_reference(void **unused)
     float logits[2][BATCH * CLASSES];
     struct backend_loss loss;
 
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         struct training training;
         training_start(&training, backends[i], graph, BATCH, 5, 1);
@@ -261,7 +258,6 @@ static void learn(const char *network, uint32_t side, double rate, int steps)
 
 static void networks_learn(void **unused)
 {
-    (void)unused;
     learn("tiny", 16, 0.02, 12);
     learn("googlenet", 32, 0.002, 16);
 }
@@ -278,7 +274,6 @@ static void masters_are_fp32(void **unused)
     const double rate = 1e-5;
     struct training training;
 
-    (void)unused;
     training_start(&training, BF16, graph, BATCH, 1, 1);
     training_load(&training);
     training_batch(&training, 1);
@@ -310,7 +305,6 @@ static void the_same_bits_come_twice(void **unused)
     double loss, other_loss;
     float *one = gradients_by(BF16, graph, &loss), *other = gradients_by(BF16, graph, &other_loss);
 
-    (void)unused;
     assert_memory_equal(one, other, graph->parameter_floats * sizeof *one);
     free(one);
     free(other);
@@ -328,7 +322,6 @@ static void int8_is_refused(void **unused)
     struct plugin_choice choice;
     struct backend backend;
 
-    (void)unused;
     assert_int_equal(plugin_choose("backend", backend_registry, BF16, &choice), 0);
     assert_int_equal(backend_open(&backend, &choice, &config), -EINVAL);
     assert_non_null(strstr(fail_reason(), "leave out precision=bf16"));

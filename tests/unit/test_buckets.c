@@ -31,7 +31,6 @@ static void arenas_are_covered_once(void **unused)
 {
     static const uint64_t sizes[] = {1, 127, 128, 129, 1000, 2048, 5001, 61706, 25557032};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (uint32_t wanted = 1; wanted <= 40; wanted++)
             send_all(buckets_of(sizes[i], wanted), sizes[i] / 7 + 1);
@@ -68,7 +67,6 @@ static void follow_backward(const struct graph *graph, struct buckets buckets)
 
 static void buckets_end_with_layers(void **unused)
 {
-    (void)unused;
     for (const struct network *const *n = network_registry; *n; n++) {
         struct graph *graph = network_build(*n, (*n)->side, (*n)->classes);
         for (uint32_t wanted = 1; wanted <= 1024; wanted += wanted < 20 ? 1 : 251) {
@@ -113,7 +111,6 @@ static void the_default_cuts_networks_there(void **unused)
           {"conv1", 353944}}},
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
         const struct network *network = network_find(golden[i].network);
         struct graph *graph = network_build(network, network->side, network->classes);

@@ -60,7 +60,6 @@ static void every_flavour_comes_back(void **unused)
     static const int32_t labels[] = {0, 1, 127, 128, 999, -1, INT32_MAX, INT32_MIN};
     struct sample sample = {.image = image, .image_bytes = sizeof image};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
         sample.label = labels[i];
         comes_back(CAFFE_DATUM, &sample, true);
@@ -88,7 +87,6 @@ static void pixels_become_planes_and_back(void **unused)
     uint8_t datum[64], tensors[64];
     struct sample back = {0};
 
-    (void)unused;
     caffe_put(CAFFE_DATUM, &sample, datum);
     assert_int_equal(caffe_parse(CAFFE_DATUM, datum, caffe_put(CAFFE_DATUM, &sample, NULL), &back),
                      0);
@@ -106,7 +104,6 @@ static void flavours_are_told_apart(void **unused)
     static const char *const images[] = {"\xff\xd8\xff\xe0", "\x89PNG", "RIFF", "GIF89a", "BM6"};
     struct sample sample = {0};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof images / sizeof images[0]; i++) {
         sample.label = -1;
         assert_int_equal(caffe_parse(CAFFE_AUTO, images[i], strlen(images[i]), &sample), 0);
@@ -127,7 +124,6 @@ static void other_writers_forms(void **unused)
 {
     struct sample sample = {0};
 
-    (void)unused;
     /* A label before the image; a label truncated to 32 bits; no label: Caffe reads it as 0. */
     assert_int_equal(caffe_parse(CAFFE_DATUM, "\x38\x01\x28\x05\x22\x01x", 7, &sample), 0);
     assert_int_equal(sample.label, 5);
@@ -174,7 +170,6 @@ static void values_of_other_programs_are_named(void **unused)
 {
     static const char pickle[] = "\x80\x04\x95\x0c\0\0\0\0\0\0\0\x8c\x05image\x94\x85\x94.";
 
-    (void)unused;
     expect(-EBADMSG, CAFFE_AUTO, pickle, sizeof pickle - 1);
     assert_non_null(strstr(fail_reason(), "a pickled Python object"));
     expect(-EBADMSG, CAFFE_AUTO, "\x93NUMPY\1\0v\0{'descr'", 18);
@@ -185,7 +180,6 @@ static void values_of_other_programs_are_named(void **unused)
 
 static void damage_is_said(void **unused)
 {
-    (void)unused;
     expect(-EBADMSG, CAFFE_AUTO, "", 0);
     expect(-EBADMSG, CAFFE_DATUM, "\x28\x05", 2);           /* no image */
     expect(-EBADMSG, CAFFE_DATUM, "\x22\x7fx\x38\x01", 5);  /* longer than the input */
@@ -226,7 +220,6 @@ static void labels_and_images_may_be_odd(void **unused)
     struct sample sample;
     uint8_t *copy;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(parse(rows[i].flavour, rows[i].value, rows[i].count, &sample, &copy), 0);
         assert_int_equal(sample.image_bytes, rows[i].image_bytes);

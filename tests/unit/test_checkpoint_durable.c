@@ -104,7 +104,6 @@ static void names_follow_syncs(void **unused)
                                  .writes = 3,
                                  .keep = 1};
 
-    (void)unused;
     assert_int_equal(model_choose("8b", &job.model.model), 0);
     const int code = checkpoint_run(&job, &ranks, &result);
     if (code)

@@ -76,7 +76,6 @@ static void expect_good(int code)
 
 static void an_empty_folder_needs_one_more_than_is_kept(void **unused)
 {
-    (void)unused;
     expect_refused(run("empty", 5, 2, 290));
     assert_false(file_exists(folder_path("empty")));
     expect_good(run("empty", 5, 2, 340));
@@ -89,7 +88,6 @@ static void an_empty_folder_needs_one_more_than_is_kept(void **unused)
 /* A job that was killed left one too many, or fewer are to be kept now. */
 static void surplus_ones_make_room_before_the_first_write(void **unused)
 {
-    (void)unused;
     expect_good(run("surplus", 3, 3, 1000));
     expect_refused(run("surplus", 3, 3, 5)); /* refused, it removes none */
     expect_left("surplus", "1 2 3");
@@ -102,7 +100,6 @@ static void surplus_ones_make_room_before_the_first_write(void **unused)
 /* As many as are kept are there: each goes when its successor is whole. */
 static void one_more_is_enough_where_older_ones_go(void **unused)
 {
-    (void)unused;
     expect_good(run("full", 2, 2, 1000));
     expect_refused(run("full", 9, 2, 90));
     expect_left("full", "1 2");
@@ -119,7 +116,6 @@ static void what_is_no_checkpoint_frees_nothing(void **unused)
 {
     static char mine[3 * EACH];
 
-    (void)unused;
     expect_good(run("mixed", 1, 1, 1000));
     assert_int_equal(mkdir(folder_path("mixed/checkpoint-000002"), 0777), 0);
     folder_write("mixed/checkpoint-000002/thesis", mine, sizeof mine);
@@ -130,7 +126,6 @@ static void what_is_no_checkpoint_frees_nothing(void **unused)
 /* Between two questions others may take the space, and a refused job would leave a folder. */
 static void space_is_asked_for_once(void **unused)
 {
-    (void)unused;
     expect_good(run("new/folder", 1, 1, 1000));
     assert_int_equal(answers, 1);
     expect_good(run("new/folder", 1, 1, 1000));

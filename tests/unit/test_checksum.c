@@ -15,7 +15,6 @@ static void the_row_is_crc_and_length(void **unused)
     struct decoder decoder;
     uint8_t row[8];
 
-    (void)unused;
     assert_int_equal(plugin_choose("decoder", decoder_registry, "checksum", &choice), 0);
     assert_int_equal(decoder_open(&decoder, &choice), 0);
     assert_int_equal(decoder.traits.row_bytes, sizeof row);

@@ -34,7 +34,6 @@ static void its_end_is_told(void **unused)
 {
     struct child_result result;
 
-    (void)unused;
     assert_int_equal(shell("echo one; echo two >&2; echo; exit 7", 0, &result), 0);
     assert_int_equal(result.status, 7);
     assert_string_equal(result.output, "two");
@@ -51,7 +50,6 @@ static void ignored_sigchld_is_put_aside(void **unused)
     struct child_result result;
     struct sigaction now;
 
-    (void)unused;
     signal(SIGCHLD, SIG_IGN);
     assert_int_equal(shell("exit 5", 0, &result), 0);
     assert_int_equal(result.status, 5);
@@ -66,7 +64,6 @@ static void nothing_is_passed_on(void **unused)
     sigset_t all, former;
     int open_fd = open("/dev/null", O_RDONLY); /* not closed on exec */
 
-    (void)unused;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &former);
     signal(SIGPIPE, SIG_IGN);
@@ -91,7 +88,6 @@ static void endless_output_is_ended(void **unused)
 {
     struct child_result result;
 
-    (void)unused;
     assert_int_equal(shell("yes", tenth_ns, &result), -ETIMEDOUT);
     assert_non_null(strstr(fail_reason(), "not done"));
     /* A leftover program ends, too, when its output has no reader. */
@@ -110,7 +106,6 @@ static void standard_output_is_kept_whole(void **unused)
     const struct child_task task = {.argv = argv, .text = text};
     struct child_result result;
 
-    (void)unused;
     assert_int_equal(child_run(&task, &result), 0);
     assert_int_equal(result.status, 3);
     assert_string_equal(text, "one\ntwo\n");
@@ -146,7 +141,6 @@ static void deaf_ones_are_killed(void **unused)
     char path[] = "/tmp/iobench-test-XXXXXX", script[256];
     int fd = mkstemp(path), pid = 0;
 
-    (void)unused;
     assert_true(fd >= 0);
     snprintf(script, sizeof script,
              "trap '' TERM; (while :; do sleep 1; done) & echo $! >%s; while :; do sleep 1; done",
@@ -178,7 +172,6 @@ static void a_caller_stops_it(void **unused)
     const struct child_task task = {.argv = argv, .stop = stop, .context = &calls};
     struct child_result result;
 
-    (void)unused;
     assert_int_equal(child_run(&task, &result), -EINTR);
     assert_int_equal(calls, 2);
 }
@@ -199,7 +192,6 @@ static void a_stolen_status_is_said(void **unused)
     struct child child = {0};
     struct child_result result;
 
-    (void)unused;
     assert_int_equal(child_start(&child, argv), 0);
     assert_true(waitpid(child.pid, NULL, 0) > 0);
     assert_true(child_ended(&child));
@@ -217,7 +209,6 @@ static void a_command_keeps_what_nohup_ignores(void **unused)
     int inherited = open("/dev/null", O_RDONLY);
     char number[16];
 
-    (void)unused;
     snprintf(number, sizeof number, "%d", inherited);
     setenv("FD", number, 1);
     signal(SIGHUP, SIG_IGN);
@@ -240,7 +231,6 @@ static void without_descriptors_it_says_so(void **unused)
     struct rlimit former;
     int code = -EMFILE;
 
-    (void)unused;
     close(next);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &former), 0);
     for (rlim_t most = (rlim_t)next; code; most++) {
@@ -263,7 +253,6 @@ static void an_interrupt_ends_it(void **unused)
 {
     struct child_result result;
 
-    (void)unused;
     stop_ask(0);
     assert_int_equal(shell("sleep 600", 0, &result), -EINTR);
     assert_non_null(strstr(fail_reason(), "interrupted"));

@@ -150,7 +150,6 @@ static void warm_partly_warm_and_cold(void **unused)
     struct residency written, one, warmed;
     struct attempt attempt = attempt_first();
 
-    (void)unused;
     do
         written = look(path = make_file("steps", FILE_PAGES));
     while (attempt_again(&attempt, written.resident_bytes != FILE_PAGES * PAGE));
@@ -211,7 +210,6 @@ static bool mincore_sees_the_same(const char *name)
 
 static void older_kernels_see_the_same(void **unused)
 {
-    (void)unused;
     assert_true(in_child(false, mincore_sees_the_same, "older"));
 }
 
@@ -221,7 +219,6 @@ static void what_cannot_be_warmed_is_named(void **unused)
                            folder_path("missing")};
     struct evict_figures figures;
 
-    (void)unused;
     unreadable_at = 1 << 20;
     assert_int_equal(cache_files(CACHE_WARM, paths, 2, 0, NULL, &figures), 0);
     unreadable_at = 0;
@@ -243,7 +240,6 @@ static void looking_leaves_no_trace(void **unused)
     const char *path = make_file("trace", FILE_PAGES);
     struct stat now;
 
-    (void)unused;
     evict(path);
     assert_int_equal(utimensat(AT_FDCWD, path, long_ago, 0), 0);
     for (int i = 0; i < 3; i++) {
@@ -265,7 +261,6 @@ static void drops_by_others_do_not_blind(void **unused)
     struct residency_probe *own = residency_probe_create();
     struct residency residency;
 
-    (void)unused;
     assert_non_null(own);
     evict(path);
     drops = 8;
@@ -281,7 +276,6 @@ static void odd_files(void **unused)
     const char *empty = make_file("empty", 0), *sparse = folder_path("sparse"),
                *fifo = folder_path("fifo"), *short_one = folder_path("short");
 
-    (void)unused;
     assert_true(look(empty).state == RESIDENCY_COLD);
     int fd = open(sparse, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     assert_int_equal(ftruncate(fd, (off_t)3 << 30), 0);
@@ -314,7 +308,6 @@ static void parts_are_looked_at(void **unused)
     struct residency_total total;
     struct attempt attempt = attempt_first();
 
-    (void)unused;
     do {
         evict(paths[0]);
         evict(paths[1]);
@@ -338,7 +331,6 @@ static void holes_are_not_cold_data(void **unused)
     struct residency residency;
     struct attempt attempt = attempt_first();
 
-    (void)unused;
     do {
         path = make_file("mostly holes", 8);
         assert_int_equal(truncate(path, (off_t)1 << 40), 0);
@@ -364,7 +356,6 @@ static void a_hole_at_the_start_blinds_no_probe(void **unused)
     struct residency residency;
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
-    (void)unused;
     assert_int_equal(pwrite(fd, path, 8, 64 * PAGE), 8);
     assert_int_equal(fsync(fd), 0);
     close(fd);
@@ -416,7 +407,6 @@ static void overlay_is_looked_through(void **unused)
     static const char *const folders[] = {"lower", "upper", "work", "merged"};
     int status = 0;
 
-    (void)unused;
     if (geteuid() != 0)
         skip();
     for (int i = 0; i < 4; i++)
@@ -439,7 +429,6 @@ static void many_files_are_added_up(void **unused)
     struct residency_total total;
     struct evict_figures figures;
 
-    (void)unused;
     for (int i = 0; i < COUNT; i++) {
         snprintf(names[i], sizeof names[i], "many.%d", i);
         paths[i] = strdup(folder_path(names[i]));
@@ -519,7 +508,6 @@ static void without_privilege(void **unused)
 {
     const char *path;
 
-    (void)unused;
     if (geteuid() != 0)
         skip();
     path = make_file("foreign", FILE_PAGES);
@@ -555,7 +543,6 @@ static void sudo_never_asks(void **unused)
                                  "exit 0\n";
     const char *path = make_file("sudoed", 8);
 
-    (void)unused;
     if (geteuid() != 0)
         skip();
     folder_write("sudo", script, sizeof script - 1);
@@ -591,7 +578,6 @@ static void a_false_drop_is_none(void **unused)
     const char *path = make_file("control", 0);
     int status = 0;
 
-    (void)unused;
     if (geteuid() != 0 || cache_losses() == 0)
         skip();
     pid_t pid = fork();
@@ -613,7 +599,6 @@ static void mapped_by_another_is_caught(void **unused)
     const struct cold_request request = {.paths = &path, .count = 1, .drop = true};
     char byte, holder[64];
 
-    (void)unused;
     evict(path);
     assert_int_equal(pipe(ready), 0);
     pid_t pid = fork();
@@ -653,7 +638,6 @@ static void memory_is_never_cold(void **unused)
     struct cold_result result;
     const struct cold_request request = {.paths = paths, .count = 1};
 
-    (void)unused;
     if (fd < 0 || fstatfs(fd, &place) || place.f_type != TMPFS_MAGIC)
         skip();
     assert_int_equal(write(fd, path, sizeof path), sizeof path);
@@ -671,7 +655,6 @@ static void vanished_is_not_cold(void **unused)
     struct cold_result result;
     const struct cold_request request = {.paths = paths, .count = 2};
 
-    (void)unused;
     evict(paths[0]);
     assert_int_equal(cold_make(&request, &result), 0);
     assert_true(result.label == RESIDENCY_UNVERIFIED && result.unverified_count == 1);
@@ -682,7 +665,6 @@ static void maps_lines(void **unused)
 {
     const struct holder holder = {.inode = 1234, .device = makedev(8, 0x12), .path = "/set/a.rec"};
 
-    (void)unused;
     assert_true(holder_line_matches(
         "7f0000000000-7f0000001000 r--s 00000000 08:12 1234       /elsewhere/b.rec\n", &holder));
     assert_true(holder_line_matches(
@@ -744,7 +726,6 @@ static void a_disk_in_memory_is_never_cold(void **unused)
     struct device_list devices = {.memory = "zram0, a disk in memory"}, disk = {.count = 1};
     struct beneath found;
 
-    (void)unused;
     beneath_look(&devices, 4096, &found);
     assert_int_equal(found.state, RESIDENCY_WARM);
     assert_int_equal(found.resident_bytes, 4096);

@@ -38,7 +38,6 @@ static void one_session_each_tells_nothing(void **unused)
     const json_t *a = job_with(NULL, slow, 5), *b = job_with(NULL, fast, 5);
     struct comparison comparison = compared(&a, 1, &b, 1);
 
-    (void)unused;
     assert_int_equal(comparison.basis, COMPARE_NOTHING);
     assert_equal(comparison.figures[0].change_percent, 100 * (112.0 / 102 - 1));
     /* More samples are better, higher latency is not. */
@@ -61,7 +60,6 @@ static void later_epochs_add_up(void **unused)
     json_t *epochs = json_pack("[{sisf}{sisf}{sisf}]", "samples", 100, "wall_s", 9.0, "samples",
                                100, "wall_s", 1.0, "samples", 100, "wall_s", 4.0);
 
-    (void)unused;
     for (size_t i = 0; i < json_array_size(epochs); i++) {
         json_t *epoch = json_array_get(epochs, i);
         json_object_set_new(epoch, "samples_per_s",
@@ -80,7 +78,6 @@ static void sessions_are_the_repetitions(void **unused)
 {
     const json_t *a[4], *b[4];
 
-    (void)unused;
     for (int i = 0; i < 4; i++) {
         const double low = 100 + i, high = 110 + i;
         a[i] = job_with(NULL, (const double[]){low - 1, low, low + 50}, 3);
@@ -112,7 +109,6 @@ static void noise_is_inconclusive(void **unused)
     size_t bytes;
     FILE *stream = open_memstream(&text, &bytes);
 
-    (void)unused;
     assert_true(compare_untold(&noisy.figures[0], 0.05));
     assert_false(compare_untold(&steady.figures[0], 0.05));
     compare_text(stream, "B", &noisy, 0.05);
@@ -134,7 +130,6 @@ static void runs_that_took_turns_are_pairs(void **unused)
     struct comparison comparisons[2] = {compared(&a, 1, &b, 1), compared(&a, 1, &b, 1)};
     const struct compare_figure *first = &comparisons[0].figures[0];
 
-    (void)unused;
     assert_int_equal(comparisons[0].basis, COMPARE_PAIRS);
     assert_int_equal(comparisons[0].pairs, 5);
     assert_equal(first->change_percent, 100 * (0.9486182467211504 - 1)); /* as in test_paired */
@@ -160,7 +155,6 @@ static void turns_make_up_pairs(void **unused)
     json_t *a = job_with("one", as, 7), *b = job_with("one", bs, 7);
     json_t *c = job_with("two", as, 4), *d = job_with("two", bs, 4);
 
-    (void)unused;
     for (int i = 0; i < 4; i++)
         json_object_set_new(json_object_get((json_t *[]){a, b, c, d}[i], "session"), "turns",
                             json_integer(i < 2 ? 2 : 4));

@@ -25,7 +25,6 @@ static void boxes_are_those_of_the_loader(void **unused)
         {"mxnet", 0.08, 0.478, 1.337, 0.432},      {"ffcv", 0.08, 0.478, 1.337, 0.497},
     };
 
-    (void)unused;
     for (size_t as = 0; as < CONVENTION_COUNT; as++) {
         double least = 1, mean = 0, aspect_most = 0, tall = 0;
         assert_string_equal(convention_names[as], expected[as].name);
@@ -52,7 +51,6 @@ static void a_strip_is_whole_or_its_centre(void **unused)
 {
     const struct view view = view_of_record(1, 0, 5);
 
-    (void)unused;
     struct view_box box = view_box(&view, conventions[1].rules, 100000, 30);
     assert_true(box.width == 40 && box.x == 49980);
     box = view_box(&view, conventions[2].rules, 100000, 30);
@@ -71,7 +69,6 @@ static void each_orientation_is_turned_upright(void **unused)
                  [7] = {RIGHT, BOTTOM, RIGHT, TOP},   [8] = {LEFT, BOTTOM, LEFT, TOP}};
     uint8_t stored[N * N * 3] = {0}, upright[N * N * 3];
 
-    (void)unused;
     stored[0] = 1;           /* the first pixel of the first row */
     stored[(N - 1) * 3] = 2; /* and its last */
     for (unsigned i = 1; i <= 8; i++) {
@@ -99,7 +96,6 @@ static void hostile_exif_is_upright(void **unused)
                                   "\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0\xff\xda";
     uint8_t copy[sizeof exif];
 
-    (void)unused;
     assert_int_equal(orientation_of_jpeg(exif, sizeof exif - 1), 6);
     for (size_t bytes = 0; bytes < 32; bytes++) /* ends early: a heap copy for the sanitizer */
         orientation_of_jpeg(memcpy(copy, exif, bytes), bytes);
@@ -139,7 +135,6 @@ static void dali_turns_what_others_leave(void **unused)
     uint8_t stored[32 * 32 * 3], upright[32 * 32 * 3], turned[32 * 32 * 3];
     struct view_shown plain, dali;
 
-    (void)unused;
     decode("jpeg:size=32,view=whole,as=torchvision", stored, &plain);
     decode("jpeg:size=32,view=whole,as=dali", upright, &dali);
     assert_memory_not_equal(stored, upright, sizeof stored);

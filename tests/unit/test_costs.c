@@ -90,7 +90,6 @@ static void scans_are_limited(void **unused)
 {
     struct bench bench;
 
-    (void)unused;
     start(&bench, "jpeg:size=16");
     expect_scans(&bench, 60, 64, 64, NULL);
     expect_scans(&bench, 6000, 64, 64, "more than 64 scans of 64 x 64 pixels");
@@ -109,7 +108,6 @@ static void scans_in_order_are_limited(void **unused)
 {
     struct bench bench;
 
-    (void)unused;
     start(&bench, "jpeg:size=16");
     expect_image(&bench, many_scans(127, 64, 64, true), "more than 64 scans of 64 x 64 pixels");
     stop(&bench);
@@ -178,7 +176,6 @@ static void texts_of_a_png_cost_nothing(void **unused)
     struct decode_source image = many_texts();
     struct bench bench;
 
-    (void)unused;
     start(&bench, "jpeg:size=16");
     inflated_bytes = 0;
     assert_int_equal(decode(&bench, &image, 1), 0);
@@ -194,7 +191,6 @@ static void a_wrong_checksum_is_seen(void **unused)
     static const struct image_limits limits = {.pixels = 1000, .scans = 1};
     struct decode_source image = many_texts();
 
-    (void)unused;
     ((uint8_t *)(uintptr_t)image.bytes)[image.length - 13] ^= 1;
     assert_int_equal(image_verify(image.bytes, image.length, &limits), -EBADMSG);
     assert_non_null(strstr(fail_reason(), "the PNG cannot be decoded"));

@@ -271,7 +271,6 @@ static void compare(struct graph *graph, int steps, enum backend_recipe recipe, 
 
 static void one_step_is_that_of_the_reference(void **unused)
 {
-    (void)unused;
     compare(residual(), 1, BACKEND_SGD, 1e-5);
     compare(branches(), 1, BACKEND_SGD, 1e-5);
     compare(bottlenecks(), 1, BACKEND_SGD, 1e-5);
@@ -279,7 +278,6 @@ static void one_step_is_that_of_the_reference(void **unused)
 
 static void four_steps_are_those_of_the_reference(void **unused)
 {
-    (void)unused;
     compare(residual(), 4, BACKEND_SGD, 1e-3);
     compare(branches(), 4, BACKEND_SGD, 1e-3);
     compare(residual(), 4, BACKEND_LARS, 1e-3);
@@ -288,7 +286,6 @@ static void four_steps_are_those_of_the_reference(void **unused)
 
 static void networks_are_those_of_the_reference(void **unused)
 {
-    (void)unused;
     compare(network_build(network_find("tiny"), SIDE, CLASSES), 1, BACKEND_SGD, 1e-4);
 }
 
@@ -296,7 +293,6 @@ static void networks_are_those_of_the_reference(void **unused)
 /* Gradients as products of matrices, in any layout, with and without bias. */
 static void products_are_those_of_the_reference(void **unused)
 {
-    (void)unused;
     if (strcmp(tested(), "cpu") != 0)
         skip();
     options = "cpu:gradients=products";
@@ -311,7 +307,6 @@ static void the_same_bits_come_twice(void **unused)
     struct outcome first = train(tested(), graph, 4, BACKEND_SGD, 2);
     struct outcome second = train(tested(), graph, 4, BACKEND_SGD, 2);
 
-    (void)unused;
     assert_memory_equal(first.parameters, second.parameters, 4 * graph->parameter_floats);
     assert_memory_equal(first.momenta, second.momenta, 4 * graph->parameter_floats);
     assert_memory_equal(first.statistics, second.statistics, 4 * graph->statistic_floats);
@@ -332,7 +327,6 @@ static void saving_and_loading_change_no_bit(void **unused)
     float *given = floats(count), *saved = floats(count), *momenta = floats(count);
     float *statistics = floats(graph->statistic_floats);
 
-    (void)unused;
     for (uint64_t i = 0; i < count; i++)
         given[i] = (float)i;
     require(plugin_choose("backend", backend_registry, tested(), &choice));
@@ -356,7 +350,6 @@ static void times_are_of_one_pass(void **unused)
 {
     static const char *const backends[] = {"cpu", "reference"};
 
-    (void)unused;
     if (strcmp(tested(), "cpu") != 0)
         skip();
     struct graph *graph = residual();

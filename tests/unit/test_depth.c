@@ -77,7 +77,6 @@ static void the_knee_lies_where_throughput_ends_to_grow(void **unused)
 {
     static const uint32_t ways[] = {1, 2, 5, 8, 24, 32, 100};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct storage storage = {.ways = ways[i], .latency_ns = 100000, .noise = 0.02};
         struct depth depth = run(&storage, 256, 60);
@@ -93,7 +92,6 @@ static void slow_and_fast_storage_take_as_long_as_they_must(void **unused)
     struct storage disk = {.ways = 4, .latency_ns = 10000000};
     struct storage flash = {.ways = 64, .latency_ns = 50000};
 
-    (void)unused;
     assert_int_equal(run(&disk, 64, 20).knee, 4);
     assert_true(run(&flash, 256, 5).is_found);
 }
@@ -103,7 +101,6 @@ static void a_depth_that_hurts_is_not_chosen(void **unused)
     struct storage storage = {.ways = 16, .latency_ns = 100000, .thrash = 20};
     struct depth depth = run(&storage, 256, 60);
 
-    (void)unused;
     assert_true(depth.is_found);
     assert_int_equal(depth.knee, 16);
 }
@@ -112,7 +109,6 @@ static void the_limit_of_the_reader_holds(void **unused)
 {
     struct storage storage = {.ways = 1000, .latency_ns = 100000};
 
-    (void)unused;
     for (uint32_t most = 1; most < 40; most++) {
         struct depth depth = run(&storage, most, 60);
         assert_true(depth.is_found);
@@ -125,7 +121,6 @@ static void a_storage_that_drifts_has_its_knee_all_the_same(void **unused)
 {
     uint32_t right = 0;
 
-    (void)unused;
     for (uint64_t seed = 0; seed < 100; seed++) {
         struct storage storage = {
             .ways = 16, .latency_ns = 1000000, .noise = 0.1, .drift = 0.5, .seed = seed};
@@ -141,7 +136,6 @@ static void a_knee_that_is_not_sharp_is_not_found_too_early(void **unused)
 {
     uint32_t right = 0;
 
-    (void)unused;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct storage storage = {.ways = 1000,
                                   .latency_ns = 1000000,
@@ -175,7 +169,6 @@ static void searches_repeat_on_bursty_storage(void **unused)
          .gusts = 0.2},
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof storages / sizeof *storages; i++) {
         uint32_t same = 0, enough = 0;
         for (uint64_t seed = 0; seed < 100; seed++) {
@@ -198,7 +191,6 @@ static void a_slow_consumer_says_nothing_of_the_storage(void **unused)
     struct storage storage = {.ways = 64, .latency_ns = 100000, .consumer = 8};
     struct depth depth = run(&storage, 256, 5);
 
-    (void)unused;
     assert_false(depth.is_found);
     assert_int_equal(depth.now, 16);
 }
@@ -207,7 +199,6 @@ static void a_fixed_depth_is_found(void **unused)
 {
     struct depth depth;
 
-    (void)unused;
     depth_start(&depth, 12);
     assert_false(depth.is_found);
     depth_fix(&depth);

@@ -35,7 +35,6 @@ static int step(void *state, const struct trainer_batch *batch, struct trainer_t
 {
     const uint64_t start_ns = clock_now_ns();
 
-    (void)state, (void)batch;
     clock_sleep_ns(STEP_NS);
     times->compute_ns = clock_now_ns() - start_ns;
     return 0;
@@ -47,7 +46,6 @@ static const struct trainer_ops stepping = {.plugin = {.name = "stepping"}, .ste
 
 static int linger(void *context, const struct result_epoch *epoch, uint64_t draws)
 {
-    (void)context, (void)epoch, (void)draws;
     clock_sleep_ns(HOOK_NS);
     return 0;
 }
@@ -153,14 +151,12 @@ static void parts_add_up(const char *trainer, const char *overlap)
 
 static void parts_of_a_run_add_up(void **unused)
 {
-    (void)unused;
     parts_add_up("none", "no");
     parts_add_up("none", "yes");
 }
 
 static void parts_of_a_replay_add_up(void **unused)
 {
-    (void)unused;
     parts_add_up("replay:rate=250", "no");
     parts_add_up("replay:rate=250", "yes");
 }
@@ -168,7 +164,6 @@ static void parts_of_a_replay_add_up(void **unused)
 /* As networks are, by `run` and `train`. */
 static void parts_of_a_job_with_its_own_trainer_add_up(void **unused)
 {
-    (void)unused;
     parts_add_up(NULL, "no");
     parts_add_up(NULL, "yes");
 }
@@ -179,7 +174,6 @@ static void records_that_are_not_drawn_are_counted(void **unused)
 {
     struct result_epoch epochs[EPOCHS] = {0};
 
-    (void)unused;
     run("none", "no", "buffer:20", "40", epochs);
     for (int i = 0; i < EPOCHS; i++) {
         assert_int_equal(epochs[i].samples, 40);
@@ -199,7 +193,6 @@ static void idle_time_is_waited_time(void **unused)
     struct meter meter = {0};
     struct account account = {.meter = &meter, .idle_ns = 1000};
 
-    (void)unused;
     account_order(&account, 1300); /* not yet made */
     account_order(&account, 1400);
     expect_waited(&meter, 400);
@@ -235,7 +228,6 @@ static uint64_t steady_samples(uint64_t batches, uint64_t taken_first, uint64_t 
  * batches. */
 static void a_steady_state_is_as_long_as_its_batches(void **unused)
 {
-    (void)unused;
     assert_int_equal(steady_samples(20, 250, 1000), 750);
     assert_int_equal(steady_samples(20, 240, 920), 750);
     assert_int_equal(steady_samples(20, 240, 910), 0);
@@ -251,7 +243,6 @@ static void what_is_in_a_step_is_no_wait(void **unused)
     struct meter meter = {0};
     struct account account = {.meter = &meter, .epoch = &epoch};
 
-    (void)unused;
     account_step_begin(&account, 300); /* the batch was ready 100 before */
     account_step(&account, &(struct trainer_times){.wait_ns = 200, .compute_ns = 800});
     account_step_end(&account, 1000);
@@ -286,7 +277,6 @@ static void the_first_step_ends_when_it_is_computed(void **unused)
     struct result_epoch epoch = {0};
     struct account account = {.epoch = &epoch};
 
-    (void)unused;
     for (uint64_t i = 0; i < 4; i++) { /* two are ahead of the device */
         account_step_begin(&account, 1000 + 100 * i);
         account_step_end(&account, 1030 + 100 * i);
@@ -318,7 +308,6 @@ static void batches_after_the_first_have_their_own_time(void **unused)
     struct account account = {.epoch = &epoch};
     const struct batch batch = {.count = 10, .account = {.samples = 10, .record_bytes = 700}};
 
-    (void)unused;
     account_batch(&account, &batch, 6000);
     assert_int_equal(epoch.first_batch_ns, 1000);
     assert_int_equal(epoch.paced_samples + epoch.paced_bytes + epoch.paced_ns, 0);

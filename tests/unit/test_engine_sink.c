@@ -55,20 +55,15 @@ static struct {
 
 static uint64_t expect(void *state, uint64_t draws)
 {
-    (void)state, (void)draws;
     return 0;
 }
 
-static void cancel(void *state)
-{
-    (void)state;
-}
+static void cancel(void *state) {}
 
 static int take_some(void *state, struct fetch *const *fetches, uint32_t count)
 {
     const uint32_t some = ++sink.calls % 3 == 0 ? 0 : sink.calls % 3 == 1 ? count : count / 2;
 
-    (void)state;
     if (sink.calls == sink.fail_at)
         return fail(EIO, "this sink fails");
     for (uint32_t i = 0; i < some; i++) {
@@ -125,7 +120,6 @@ static int run_loader(void)
 
 static void what_the_sink_leaves_goes_to_the_workers(void **unused)
 {
-    (void)unused;
     memset(&sink, 0, sizeof sink);
     assert_int_equal(run_loader(), 0);
     for (int i = 0; i < RECORDS; i++)
@@ -134,7 +128,6 @@ static void what_the_sink_leaves_goes_to_the_workers(void **unused)
 
 static void a_sink_that_fails_ends_the_run(void **unused)
 {
-    (void)unused;
     memset(&sink, 0, sizeof sink);
     sink.fail_at = 5;
     assert_int_equal(run_loader(), -EIO);
@@ -175,7 +168,6 @@ static void records_that_cannot_be_read_are_skipped(void **unused)
 {
     struct result_run run;
 
-    (void)unused;
     assert_int_equal(run_engine("skip", &run), 0);
     assert_int_equal(run.epoch_count, 2);
     for (int i = 0; i < 2; i++) {
@@ -192,7 +184,6 @@ static void the_first_that_cannot_be_read_ends_the_run(void **unused)
 {
     struct result_run run;
 
-    (void)unused;
     assert_int_equal(run_engine("stop", &run), -ENOENT);
     assert_non_null(strstr(fail_reason(), "one: cannot open"));
 }
@@ -215,7 +206,6 @@ static bool looks(const char *decoder, const char *format, bool check_crc, bool 
 
 static void a_stage_looks_at_records(void **unused)
 {
-    (void)unused;
     assert_true(looks("jpeg", "files", false, false));
     assert_true(looks("checksum", "recordio", false, false));
     assert_true(looks("none", "recordio", true, false));
@@ -259,7 +249,6 @@ static uint64_t run_floor(bool by_threads)
 
 static void a_floor_takes_the_way_of_its_job(void **unused)
 {
-    (void)unused;
     assert_int_equal(run_floor(false), 0);
     assert_true(run_floor(true) > 0);
 }

@@ -114,7 +114,6 @@ static void a_wait_for_records_is_told_while_it_lasts(void **unused)
     struct stage *stage = stage_open();
     struct thread thread = {0};
 
-    (void)unused;
     assert_int_equal(thread_start(&thread, "worker", acquire, stage), 0);
     expect_growth(stage, METER_DECODE_RECORD_NS);
     loader_finish(stage->loader); /* and ends with the records */
@@ -135,7 +134,6 @@ static void a_wait_for_a_batch_is_told_while_it_lasts(void **unused)
     struct stage *stage = stage_open();
     struct thread thread = {0};
 
-    (void)unused;
     assert_int_equal(thread_start(&thread, "worker", wait_open, stage), 0);
     expect_growth(stage, METER_DECODE_BATCH_NS);
     batches_cancel(stage->batches);
@@ -148,7 +146,6 @@ static void a_wait_for_memory_is_told_while_it_lasts(void **unused)
 {
     struct stage *stage = stage_open();
 
-    (void)unused;
     loader_begin(stage->loader, 0, 15);
     while (counter_get(&stage->meter.counts[METER_LOADER_MEMORY_NS]) == 0 &&
            stage->taken < RECORDS) {
@@ -167,7 +164,6 @@ static void a_wait_for_an_epoch_is_short(void **unused)
     uint64_t draws = 0;
     int code;
 
-    (void)unused;
     assert_int_equal(batches_wait_epoch(stage->batches, 0, &draws), 0);
     loader_begin(stage->loader, 0, 0);
     while ((code = batches_wait_epoch(stage->batches, 0, &draws)) == 0)
@@ -192,7 +188,6 @@ static void a_step_is_told_while_it_lasts(void **unused)
     struct meter meter = {0};
     struct account account = {.meter = &meter, .epoch = &epoch};
 
-    (void)unused;
     account_step_begin(&account, 1000);
     account_step_goes_on(&account, 1300);
     expect_busy(&meter, 300);
@@ -217,14 +212,12 @@ static int busy_seen(void *context, const struct result_epoch *epoch, uint64_t d
 {
     const struct meter *meter = context;
 
-    (void)draws;
     return epoch->batches == 0 && counter_get(&meter->counts[METER_TRAINER_BUSY_NS]) > 0 ? -EINTR
                                                                                          : 0;
 }
 
 static int stopped(void *unused)
 {
-    (void)unused;
     return -EINTR;
 }
 
@@ -247,7 +240,6 @@ static void the_engine_tells_it(void **unused)
     struct job_plugins plugins = {0};
     struct job job = {0};
 
-    (void)unused;
     assert_int_equal(option_defaults(job_options, &job), 0);
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (option_set(job_options, &job, settings[i][0], settings[i][1], "test"))
@@ -310,7 +302,6 @@ static void a_complete_batch_wakes_the_trainer(void **unused)
     enum { TRIES = 100 };
     int tries = 0, taken = 0;
 
-    (void)unused;
     while (taken == 0 && tries++ < TRIES) {
         struct taker taker = {
             .batches = batches_create(&(struct batches_config){.batch_size = BATCH, .buffers = 2})};

@@ -29,7 +29,6 @@ static void entry_points_change_no_pixel(void **unused)
 {
     struct bench with, without;
 
-    (void)unused;
     start(&with, "jpeg:size=40,scale=none,engine=own");
     start(&without, "jpeg:size=40,scale=none,engine=turbo");
     for (int i = 0; i < FIXTURES; i++) {
@@ -83,7 +82,6 @@ static void hints_in_passing_are_the_same(void **unused)
                                            "jpeg:size=300,engine=own,view=evaluate"};
     uint32_t hints = 0;
 
-    (void)unused;
     for (size_t j = 0; j < sizeof decoders / sizeof *decoders; j++) {
         struct bench with, without;
         start(&with, decoders[j]);
@@ -127,7 +125,6 @@ static void points_end_within_the_image(void **unused)
                  {{72, 64}, 2, 16, ENTRY_STALE},  {{64, 127}, 2, 16, ENTRY_FOUND},
                  {{64, 128}, 2, 16, ENTRY_STALE}, {{64, 71}, 2, 9, ENTRY_FOUND}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const uint8_t bytes[32] = {1, 2, 3};
         uint8_t hint[DECODE_HINT_MAX] = {0};

@@ -49,7 +49,6 @@ static void lines_are_clean(void **unused)
 {
     char text[64];
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *wanted = cases[i].escaped ? cases[i].escaped : cases[i].text;
         assert_string_equal(escape_shown(cases[i].text), wanted);
@@ -64,7 +63,6 @@ static void lines_are_clean(void **unused)
 
 static void reasons_are_clean(void **unused)
 {
-    (void)unused;
     assert_int_equal(fail(EIO, "%s: lost", "\x1b[31mred\nINVALID\xff"), -EIO);
     assert_string_equal(fail_reason(), "\\x1b[31mred\\x0aINVALID\\xff: lost");
     fail(EIO, "again: %s", fail_reason());
@@ -97,7 +95,6 @@ static void check_stream(const char *text, size_t piece, const char *wanted)
 
 static void streams_are_clean(void **unused)
 {
-    (void)unused;
     for (size_t piece = 1; piece < 8; piece++) {
         check_stream("M\xc3\xbc"
                      "nchen\t\xf0\x9f\x90\xa7\n",
@@ -113,7 +110,6 @@ static void a_full_disk_is_seen(void **unused)
     int full = open("/dev/full", O_WRONLY | O_CLOEXEC), former = dup(STDOUT_FILENO);
     FILE *output, *errors;
 
-    (void)unused;
     if (full < 0)
         skip();
     dup2(full, STDOUT_FILENO);
@@ -136,7 +132,6 @@ static void json_keeps_every_name_and_member(void **unused)
 {
     json_t *object = json_object();
 
-    (void)unused;
     json_object_set_new(object, "path", json_text("/sets/\xff\xfe/\x1b[2J\x7f\xc2\x9b"));
     json_t *alone = json_text("\xff"); /* four bytes of one */
     assert_string_equal(json_string_value(alone), "\\xff");
@@ -214,7 +209,6 @@ static void check_sweep(char *(*make)(void))
 
 static void short_memory_is_an_error(void **unused)
 {
-    (void)unused;
     if (!allocations_counted)
         skip();
     check_sweep(build);

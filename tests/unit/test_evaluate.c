@@ -112,7 +112,6 @@ static void expressions_have_values(void **unused)
     };
     struct scopes scopes;
 
-    (void)unused;
     begin(&scopes);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
         struct evaluate_node *node = evaluate_parse(expected[i][0]);
@@ -157,7 +156,6 @@ static void others_are_refused_with_a_reason(void **unused)
     struct scopes scopes;
     char deep[6000];
 
-    (void)unused;
     begin(&scopes);
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         fail_clear();
@@ -196,7 +194,6 @@ static void any_text_ends_well(void **unused)
         " else ", "sum(", "of(",  "sort(", "group(", "merge(", "smooth(", "power("};
     struct scopes scopes;
 
-    (void)unused;
     begin(&scopes);
     for (uint64_t seed = 0; seed < 20000; seed++) {
         struct random random = random_start(seed);

@@ -46,7 +46,6 @@ static void bytes_that_no_storage_gave(void **unused)
 {
     struct verdict verdict;
 
-    (void)unused;
     judge(&verdict, JOB_DROP_STRICT, &uring, 980);
     assert_true(verdict.run.valid);
     judge(&verdict, JOB_DROP_STRICT, &uring, 979);
@@ -88,7 +87,6 @@ static void ranks_that_share_a_cache_read_less(void **unused)
                  {PLAN_REPLICATED, 2, 2, 980},
                  {PLAN_DISJOINT, 2, 1, 980}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         for (uint64_t lack = 0; lack < 2; lack++) {
             struct result_epoch epoch = {.record_bytes = 1000,
@@ -118,7 +116,6 @@ static void bytes_counted_twice(void **unused)
         .valid = true, .epoch_count = 1, .epochs = &epoch, .cold = {.dropped = true}};
     struct result result = {.valid = true};
 
-    (void)unused;
     epoch.device.beneath_bytes = 195 * bytes / 100;
     validity_check(&job, &uring, &run, &result);
     assert_non_null(strstr(result.degraded_reason, "by the disks' own counters"));
@@ -168,7 +165,6 @@ static void a_state_follows_from_its_evidence(void **unused)
                  {UNKNOWN, SERVER_WARM, true, false, RESULT_CACHE_WARM},
                  {UNKNOWN, SERVER_NONE, false, true, RESULT_CACHE_BYPASSED}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(result_cold_state(&(struct result_cold){
                              .pages = (enum residency_state)cases[i].pages,
@@ -183,7 +179,6 @@ static void nothing_unproven_is_called_cold(void **unused)
 {
     struct result_cold cold = {.dropped = true, .metadata_dropped = true};
 
-    (void)unused;
     assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
     cold.metadata_dropped = false;
     assert_int_equal(label(cold, JOB_DROP_YES, &uring, 1000, true), RESULT_CACHE_DATA_COLD);
@@ -208,7 +203,6 @@ static void direct_reads_pass_a_warm_cache_by(void **unused)
 {
     struct result_cold cold = {.pages = RESIDENCY_WARM, .metadata_dropped = true};
 
-    (void)unused;
     assert_int_equal(label(cold, JOB_DROP_YES, &uring, 1000, false), RESULT_CACHE_WARM);
     assert_int_equal(label(cold, JOB_DROP_YES, &direct, 1000, true), RESULT_CACHE_BYPASSED);
     assert_int_equal(label(cold, JOB_DROP_STRICT, &direct, 1000, true), RESULT_CACHE_BYPASSED);
@@ -230,7 +224,6 @@ static void server_disks_are_a_witness(void **unused)
     struct result_cold cold = {.metadata_dropped = true,
                                .server = {.state = SERVER_COLD, .disk_known = true}};
 
-    (void)unused;
     cold.server.disk_read_bytes = 980;
     assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 1000, true), RESULT_CACHE_COLD);
     cold.server.disk_read_bytes = 979;
@@ -261,7 +254,6 @@ static void reads_of_others_prove_nothing(void **unused)
     struct result_run run;
     struct result result;
 
-    (void)unused;
     for (int i = 0; i < 8; i++) {
         const bool above = i & 1, ahead = i & 2, direct_reads = i & 4;
         run = (struct result_run){.valid = true, .epoch_count = 1, .epochs = &epoch, .cold = cold};
@@ -289,7 +281,6 @@ static void pages_leave_storage(void **unused)
 {
     struct result_cold cold = {.metadata_dropped = true, .read_bytes = 4096};
 
-    (void)unused;
     assert_int_equal(label(cold, JOB_DROP_STRICT, &uring, 4096, true), RESULT_CACHE_COLD);
     label(cold, JOB_DROP_STRICT, &uring, 4014, false);
     assert_int_equal(label(cold, JOB_DROP_STRICT, &direct, 1000, true), RESULT_CACHE_COLD);
@@ -303,7 +294,6 @@ static void steps_that_end_late(void **unused)
     struct result_run run = {.valid = true, .epoch_count = 2, .epochs = epochs};
     struct result result = {.valid = true};
 
-    (void)unused;
     validity_check(&job, &uring, &run, &result);
     assert_string_equal(result.degraded_reason, "");
     epochs[1].compute_ns = 1150;
@@ -322,7 +312,6 @@ static void a_rank_without_descriptors_makes_a_run_invalid(void **unused)
     struct result_run run = {.valid = true, .epoch_count = 1, .epochs = epochs};
     struct result result = {.valid = true};
 
-    (void)unused;
     validity_check(&(struct job){0}, &uring, &run, &result);
     assert_true(run.valid);
     run.epoch_count = 2;
@@ -346,7 +335,6 @@ static void a_clock_that_lies_is_of_its_run(void **unused)
                               paused = {.pauses = 1};
     struct verdict verdict = {.result = {.valid = true}};
 
-    (void)unused;
     validity_guard(&lies, "the calibration", &verdict.result);
     assert_false(verdict.result.valid);
     assert_non_null(
@@ -374,7 +362,6 @@ static void a_drop_that_failed_is_none(void **unused)
     struct catalog *catalog = catalog_create("nfs://server/set", "raw");
     struct ranks ranks = ranks_alone();
 
-    (void)unused;
     assert_non_null(catalog);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct cold_settings settings = {.drop_caches = JOB_DROP_YES,
@@ -400,7 +387,6 @@ static void a_measurement_without_memory(void **unused)
     struct ranks ranks = ranks_alone();
     bool refused = false, met = true;
 
-    (void)unused;
     assert_int_equal(catalog_begin_shard(catalog, "/bin/sh", &(struct store_status){.bytes = 9}, 0),
                      0);
     struct witness *witness = witness_open(&(struct cold_settings){0}, catalog, &uring_ops.plugin);

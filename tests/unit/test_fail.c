@@ -9,7 +9,6 @@
 
 static void a_reason_may_quote_the_one_before(void **unused)
 {
-    (void)unused;
     assert_int_equal(fail(EIO, "%s: %d", "file", 7), -EIO);
     assert_int_equal(fail(-EINVAL, "option: %s", fail_reason()), -EINVAL);
     assert_string_equal(fail_reason(), "option: file: 7");
@@ -17,7 +16,6 @@ static void a_reason_may_quote_the_one_before(void **unused)
 
 static void a_held_reason_stays(void **unused)
 {
-    (void)unused;
     fail(EIO, "first");
     fail_hold();
     assert_int_equal(fail(ENOENT, "cleaning up"), -ENOENT);

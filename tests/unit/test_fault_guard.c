@@ -22,7 +22,6 @@ static int set_map(void **unused)
 {
     char path[] = "/tmp/iobench-test-XXXXXX";
 
-    (void)unused;
     page = (size_t)sysconf(_SC_PAGESIZE);
     bytes = PAGES * page;
     file = mkstemp(path);
@@ -37,7 +36,6 @@ static int set_map(void **unused)
 
 static int end_map(void **unused)
 {
-    (void)unused;
     fault_guard_forget(map, bytes);
     close(file);
     return munmap(map, bytes);
@@ -54,7 +52,6 @@ static uint64_t add_up(const volatile uint8_t *from, size_t count)
 
 static void whole_files_are_not_lost(void **unused)
 {
-    (void)unused;
     fault_guard_install(); /* the test program has its own handler */
     fault_guard_begin();
     assert_int_equal(add_up(map, bytes), bytes * 'x');
@@ -63,7 +60,6 @@ static void whole_files_are_not_lost(void **unused)
 
 static void *use_again(void *unused)
 {
-    (void)unused;
     fault_guard_begin();
     assert_int_equal(add_up(map + 5 * page, page), 0); /* no longer a fault, but zeros */
     assert_false(fault_guard_end(map + 5 * page + 100, 10));
@@ -74,7 +70,6 @@ static void pages_past_the_cut_are_lost(void **unused)
 {
     pthread_t other;
 
-    (void)unused;
     fault_guard_install(); /* the test program has its own handler */
     assert_int_equal(ftruncate(file, (off_t)(3 * page)), 0);
     fault_guard_begin();
@@ -89,7 +84,6 @@ static void pages_past_the_cut_are_lost(void **unused)
 
 static void an_unmapped_range_is_forgotten(void **unused)
 {
-    (void)unused;
     fault_guard_install(); /* the test program has its own handler */
     assert_int_equal(ftruncate(file, 0), 0);
     fault_guard_begin();
@@ -110,7 +104,6 @@ static void other_faults_go_on(void **unused)
 {
     int status;
 
-    (void)unused;
     assert_int_equal(ftruncate(file, 0), 0);
     for (int handled = 0; handled < 2; handled++) {
         const pid_t child = fork();
@@ -132,7 +125,6 @@ static void a_loan_is_lost(void **unused)
     struct run run;
     char *path = set_path(0);
 
-    (void)unused;
     fault_guard_install(); /* the test program has its own handler */
     assert_int_equal(run_open(&run, "mmap", 1, 0), 0);
     struct read_request *request = run_request(&run, 0, 0, 0, BYTES);

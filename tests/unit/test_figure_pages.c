@@ -109,7 +109,6 @@ static void check(const char *name, const char *begin, const char *end,
 
 static void pages_say_what_the_rows_say(void **unused)
 {
-    (void)unused;
     check("docs/json.md", "<!-- figures: epoch -->\n", "<!-- end -->", put_meanings, NULL);
     check("docs/json.md", "<!-- figures: waits -->\n", "<!-- end -->", put_meanings, "waits");
     check("docs/metrics.md", "<!-- figures: epoch -->\n", "<!-- end -->", put_definitions, NULL);

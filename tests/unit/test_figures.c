@@ -28,7 +28,6 @@ static void accelerator_utilisation(void **unused)
 {
     struct result_epoch epoch = worked;
 
-    (void)unused;
     assert_equal(result_epoch_au_percent(&epoch), 84.2105263157894737);        /* 8 / 9.5 */
     assert_equal(result_epoch_mlperf_au_percent(&epoch), 93.3333333333333333); /* 7 / 7.5 */
     epoch.batches = 1;
@@ -45,7 +44,6 @@ static void rates(void **unused)
     struct result_epoch epochs[2] = {worked, worked};
     struct result_run run = {.epoch_count = 2, .epochs = epochs};
 
-    (void)unused;
     assert_equal(result_epoch_samples_per_s(&worked), 80.0);
     assert_equal(result_epoch_bytes_per_s(&worked), 4000.0);
     epochs[1].wall_ns = S(30); /* 1,600 samples in 40 s, not the mean of 80 and 26.7 */
@@ -62,7 +60,6 @@ static void bytes_that_left_storage(void **unused)
     struct result_epoch epochs[2] = {worked, worked};
     struct result_run run = {.epoch_count = 2, .epochs = epochs};
 
-    (void)unused;
     assert_true(result_run_device_percent(&run) < 0); /* unknown */
     epochs[0].device = (struct result_bytes){.known = true, .bytes = 39000};
     epochs[1].device = (struct result_bytes){.known = true, .bytes = 1};
@@ -197,7 +194,6 @@ static void every_figure_under_its_own_key(void **unused)
                   {"read_latency.evaluation.reads", 1}};
     struct made made;
 
-    (void)unused;
     make(&made);
     json_t *job = report_json(&made.result, &made.summary);
     const json_t *run = json_array_get(json_object_get(job, "runs"), 0);
@@ -232,7 +228,6 @@ static void csv_says_what_json_says(void **unused)
     struct made made;
     int compared = 0;
 
-    (void)unused;
     make(&made);
     json_t *job = report_json(&made.result, &made.summary);
     const json_t *run = json_array_get(json_object_get(job, "runs"), 0);

@@ -62,7 +62,6 @@ static void expect(const struct catalog *catalog, uint64_t record, const char *n
 
 static void folders_are_classes(void **unused)
 {
-    (void)unused;
     make("set/n02", "b.JPEG");
     make("set/n02", "a.jpg");
     make("set/n01", "z.png");
@@ -85,7 +84,6 @@ static void folders_are_classes(void **unused)
 
 static int count_fault(void *context, const struct catalog_fault *fault)
 {
-    (void)fault;
     ++*(unsigned *)context;
     return 0;
 }
@@ -96,7 +94,6 @@ static void unread_samples_are_told(void **unused)
     const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
     struct catalog *catalog;
 
-    (void)unused;
     make("mixed/a", "1.jpg");
     make("mixed/a", "2.AVIF");
     make("mixed/a", "3.webp");
@@ -123,7 +120,6 @@ static void unread_samples_are_told(void **unused)
 
 static void images_in_the_root_have_no_class(void **unused)
 {
-    (void)unused;
     make("flat", "1.jpg");
     make("flat", "2.jpg");
     struct catalog *catalog = index_of("flat");
@@ -148,7 +144,6 @@ static void names_are_file_and_folder(void **unused)
     };
     struct sample sample;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char path[32];
         snprintf(path, sizeof path, "%s", cases[i].path);
@@ -163,7 +158,6 @@ static void the_sidecar_keeps_labels(void **unused)
 {
     struct catalog *scanned, *loaded;
 
-    (void)unused;
     make("kept/a", "1.jpg");
     make("kept/b", "2.jpg");
     make("kept/b", "x.txt");
@@ -179,7 +173,6 @@ static void the_sidecar_keeps_labels(void **unused)
 
 static void links_are_followed_but_not_in_circles(void **unused)
 {
-    (void)unused;
     make("elsewhere/cats", "c.jpg");
     make("linked/b", "real.jpg");
     assert_int_equal(symlink("../elsewhere/cats", folder_path("linked/a")), 0);
@@ -204,7 +197,6 @@ static void what_is_wrong_is_said(void **unused)
     const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
     struct catalog *catalog;
 
-    (void)unused;
     make("bad/a", "fine.jpg");
     folder_write("bad/a/empty.jpg", "", 0);
     assert_int_equal(format_catalog(&files, folder_path("bad"), false, NULL, &catalog), -EBADMSG);
@@ -237,7 +229,6 @@ static void what_is_written_is_read(void **unused)
     static const char *const images[] = {"\xff\xd8\xff.........", "RIFF....WEBP",
                                          "\x89PNG\r\n\x1a\n....", "P6\n1 1\n255\n."};
 
-    (void)unused;
     assert_int_equal(format_writer_open(&writer, &files, folder_path("made/")), 0);
     for (size_t i = 0; i < 4; i++) {
         sample.label = labels[i];
@@ -295,7 +286,6 @@ static void other_kinds_are_named(void **unused)
         {"matlab/v73.mat", matlab, "HDF5", sizeof matlab},
     };
 
-    (void)unused;
     memcpy(matlab + 512, "\x89HDF\r\n\x1a\n", 8);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         char folder[64];

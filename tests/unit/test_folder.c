@@ -40,7 +40,6 @@ static void make_socket(const char *name)
 
 static void only_regular_files_are_opened_and_at_once(void **unused)
 {
-    (void)unused;
     folder_put("file", "text");
     assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
     make_socket("socket");
@@ -69,7 +68,6 @@ static void what_is_opened_waits_for_its_disk(void **unused)
 {
     struct stat status;
 
-    (void)unused;
     folder_put("file", "text");
     int fd = file_open(folder_path("file"), O_RDONLY, &status);
     assert_true(fd >= 0);
@@ -92,7 +90,6 @@ static void names_in_a_folder_are_not_followed(void **unused)
     struct folder folder = open_test_folder(), below;
     struct stat status;
 
-    (void)unused;
     folder_put("file", "text");
     assert_int_equal(mkdir(folder_path("inner"), 0700), 0);
     assert_int_equal(symlink("file", folder_path("to_file")), 0);
@@ -133,7 +130,6 @@ static void the_parent_of_a_path_is_found(void **unused)
     struct folder folder;
     const char *name;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(folder_open_parent(&folder, cases[i].path, &name), 0);
         assert_string_equal(folder.path, cases[i].parent);
@@ -162,7 +158,6 @@ static void a_listing_tells_types_and_can_be_had_again(void **unused)
 {
     struct folder folder = open_test_folder();
 
-    (void)unused;
     assert_int_equal(symlink("absent", folder_path("link")), 0);
     for (int i = 0; i < 2; i++) {
         struct seen seen = {""};
@@ -174,7 +169,6 @@ static void a_listing_tells_types_and_can_be_had_again(void **unused)
 
 static int end_listing(void *context, const char *name, unsigned char type)
 {
-    (void)context, (void)name, (void)type;
     return 7;
 }
 
@@ -182,7 +176,6 @@ static void a_visit_ends_a_listing(void **unused)
 {
     struct folder folder = open_test_folder();
 
-    (void)unused;
     folder_put("a", "");
     assert_int_equal(folder_list(&folder, end_listing, NULL), 7);
     folder_close(&folder);
@@ -199,7 +192,6 @@ static void a_draft_appears_when_it_is_committed(void **unused)
 {
     struct file_draft draft;
 
-    (void)unused;
     folder_put("r.json", "old");
     folder_put("r.json.partial", "of the user");
     assert_int_equal(file_draft_open(&draft, folder_path("r.json"), NULL), 0);
@@ -228,7 +220,6 @@ static void drafts_of_one_path_do_not_meet(void **unused)
 {
     struct file_draft drafts[3];
 
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         assert_int_equal(file_draft_open(&drafts[i], folder_path("r"), NULL), 0);
         assert_int_equal(file_write_at(drafts[i].fd, &"abc"[i], 1, 0, "r"), 0);
@@ -245,7 +236,6 @@ static void long_names_have_drafts(void **unused)
     struct file_draft draft;
     char name[256];
 
-    (void)unused;
     memset(name, 'n', 255);
     name[255] = '\0';
     assert_int_equal(file_draft_open(&draft, folder_path(name), NULL), 0);
@@ -259,7 +249,6 @@ static void folders_are_renamed_without_replacing(void **unused)
 {
     struct folder folder = open_test_folder();
 
-    (void)unused;
     assert_int_equal(mkdir(folder_path("a"), 0700), 0);
     assert_int_equal(mkdir(folder_path("b"), 0700), 0);
     folder_put("a/x", "x");
@@ -323,7 +312,6 @@ static int rename_without_replacing(bool links)
 
 static void where_the_file_system_cannot_nothing_is_replaced_either(void **unused)
 {
-    (void)unused;
     for (int links = 0; links < 2; links++) {
         int status;
         pid_t child = fork();
@@ -346,7 +334,6 @@ static void a_device_is_opened_by_its_number(void **unused)
 {
     struct stat null;
 
-    (void)unused;
     if (stat("/dev/null", &null) || !S_ISCHR(null.st_mode))
         skip();
     folder_put("file", "x");
@@ -369,7 +356,6 @@ static void only_the_same_file_is_removed(void **unused)
     struct folder folder = open_test_folder();
     struct stat made;
 
-    (void)unused;
     folder_put("one", "");
     assert_int_equal(folder_stat(&folder, "one", &made), 0);
     folder_put("two", "two");
@@ -388,7 +374,6 @@ static void a_lock_has_one_holder_who_is_named(void **unused)
     int status, to_child[2], from_child[2];
     char byte = 0;
 
-    (void)unused;
     assert_int_equal(pipe(to_child), 0);
     assert_int_equal(pipe(from_child), 0);
     pid_t child = fork();
@@ -423,7 +408,6 @@ static void what_is_no_lock_stays(void **unused)
 {
     struct file_lock lock;
 
-    (void)unused;
     folder_put("precious", "precious");
     assert_int_equal(symlink("precious", folder_path("link")), 0);
     assert_int_equal(mkfifo(folder_path("fifo"), 0600), 0);
@@ -441,7 +425,6 @@ static void what_others_may_write_is_not_believed(void **unused)
     struct stat foreign = {.st_uid = geteuid() + 1, .st_mode = S_IFREG | 0644};
     struct stat root = {.st_uid = 0, .st_mode = S_IFREG | 0644};
 
-    (void)unused;
     assert_int_equal(file_trusted(&mine, &mine, "x"), 0);
     assert_int_equal(file_trusted(&root, &mine, "x"), 0);
     assert_int_equal(file_trusted(&foreign, &mine, "x"), -EPERM);
@@ -458,7 +441,6 @@ static void a_stream_is_continued(void **unused)
     static const char *const ways[] = {"/dev/fd/%d", "/proc/self/fd/%d"};
     char name[64];
 
-    (void)unused;
     const int file = open(folder_path("r"), O_WRONLY | O_CREAT, 0600);
     assert_int_equal(write(file, "old ", 4), 4);
     for (int i = 0; i < 2; i++) {

@@ -22,7 +22,6 @@ static void assert_matches(const char *pattern, const char *first, size_t count)
 
 static void patterns_find_names(void **unused)
 {
-    (void)unused;
     assert_int_equal(mkdir(folder_path("b1"), 0700), 0);
     assert_int_equal(mkdir(folder_path("b2"), 0700), 0);
     put("b2/x");
@@ -48,7 +47,6 @@ static void tests_work_in_a_long_folder(void **unused)
     const char *former = getenv("TMPDIR");
     char own[sizeof test_folder], before[512] = "", deep[sizeof test_folder + 130];
 
-    (void)unused;
     snprintf(own, sizeof own, "%s", test_folder);
     snprintf(before, sizeof before, "%s", former ? former : "");
     snprintf(deep, sizeof deep, "%s/%0120d", own, 0);

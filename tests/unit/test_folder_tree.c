@@ -31,7 +31,6 @@ static void a_tree_of_ours_goes(void **unused)
 {
     struct folder folder = open_test_folder();
 
-    (void)unused;
     make_tree();
     assert_int_equal(folder_remove_tree(&folder, "tree", NULL, NULL), 0);
     assert_false(is_there("tree"));
@@ -44,7 +43,6 @@ static void a_tree_of_ours_goes(void **unused)
 
 static bool is_not_z(void *context, const char *below, const struct stat *status)
 {
-    (void)context, (void)status;
     return strcmp(below, "b/z") != 0;
 }
 
@@ -52,7 +50,6 @@ static void one_foreign_name_keeps_the_whole_tree(void **unused)
 {
     struct folder folder = open_test_folder();
 
-    (void)unused;
     make_tree();
     folder_put("precious", "precious");
     assert_int_equal(mkdir(folder_path("home"), 0700), 0);
@@ -99,7 +96,6 @@ static bool swap_at_the_end(void *context, const char *below, const struct stat 
 {
     int *left = context;
 
-    (void)status, (void)below;
     if (--*left == 0) {
         assert_int_equal(rename(folder_path("tree/b"), folder_path("moved")), 0);
         assert_int_equal(symlink("../home", folder_path("tree/b")), 0);
@@ -112,7 +108,6 @@ static void a_swap_between_the_walks_is_seen(void **unused)
     struct folder folder = open_test_folder();
     int calls = 7; /* six names, and the top again */
 
-    (void)unused;
     make_tree();
     assert_int_equal(mkdir(folder_path("home"), 0700), 0);
     folder_put("home/thesis", "thesis");
@@ -129,7 +124,6 @@ static void a_tree_on_an_overlay_goes_but_no_mount_in_it(void **unused)
     struct folder folder;
     char options[1024];
 
-    (void)unused;
     for (int i = 0; i < 5; i++) {
         assert_int_equal(folder_make_path(folder_path(folders[i])), 0);
         if (i < 2 && (!own_mounts() || mount("none", folder_path(folders[i]), "tmpfs", 0, NULL)))

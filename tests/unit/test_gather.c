@@ -84,7 +84,6 @@ static void counts_and_bytes_are_sums(void **unused)
 {
     struct result_run run;
 
-    (void)unused;
     gather_all(&run, NULL);
     assert_int_equal(run.rank_count, RANKS);
     assert_int_equal(run.epoch_count, EPOCHS);
@@ -117,7 +116,6 @@ static void times_are_means_and_the_slowest_rank(void **unused)
 {
     struct result_run run;
 
-    (void)unused;
     gather_all(&run, NULL);
     assert_int_equal(run.epochs[0].wall_ns, S(3));
     assert_int_equal(run.epochs[0].limit, RESULT_LIMIT_DECODE);
@@ -153,7 +151,6 @@ static void an_epoch_lasts_from_the_first_start_to_the_last_end(void **unused)
 {
     struct result_run run;
 
-    (void)unused;
     gather_all(&run, start_apart);
     assert_int_equal(run.epochs[0].wall_ns, UINT64_C(1400000000));
     assert_int_equal(run.ranks[1].total.wall_ns, UINT64_C(900000000) + S(2)); /* a rank's own */
@@ -172,7 +169,6 @@ static void an_epoch_lasts_from_the_first_start_to_the_last_end(void **unused)
 
 static void count_for_itself(struct result_run *run, uint32_t rank)
 {
-    (void)rank;
     for (uint64_t k = 0; k < EPOCHS; k++)
         run->epochs[k].device.of_node = false;
 }
@@ -194,7 +190,6 @@ static void bytes_of_processes_and_of_nobody(void **unused)
 {
     struct result_run run;
 
-    (void)unused;
     gather_all(&run, count_for_itself);
     assert_int_equal(run.epochs[0].device.bytes, 400 + 800 + 1200);
     clear(&run);
@@ -240,7 +235,6 @@ static void the_worst_node_counts(void **unused)
                                unverified = RESIDENCY_UNVERIFIED;
     struct result_run run;
 
-    (void)unused;
     gather_states((const enum residency_state[]){cold, cold, cold}, &run);
     assert_int_equal(run.cold.state, RESULT_CACHE_COLD);
     assert_int_equal(run.node_count, 2);
@@ -279,7 +273,6 @@ static void the_straggler_is_the_longest_at_work(void **unused)
                                    {.rank = 3, .host = "b"}};
     struct result_comparison found;
 
-    (void)unused;
     /* Rank 3 takes as long as the others but waits in the exchange; rank 2 works longest. */
     for (uint64_t i = 0; i < 4; i++)
         ranks[i].total = (struct result_epoch){.samples = 10 * (i + 1),
@@ -317,7 +310,6 @@ static void notices_of_other_ranks_are_told_once(void **unused)
     static struct result result;
     struct ranks_peer peers[RANKS] = {{.host = "a"}, {.host = "a"}, {.host = "b"}};
 
-    (void)unused;
     wire.is_kept = false;
     for (uint32_t rank = RANKS; rank-- > 0;) {
         struct ranks ranks = as_rank(rank);
@@ -349,7 +341,6 @@ static void notices_of_another_build_are_refused(void **unused)
     struct ranks_peer peers[RANKS] = {{.host = "a"}};
     static struct result result;
 
-    (void)unused;
     for (int fault = 0; fault < 2; fault++) {
         struct ranks ranks = as_rank(0);
         ranks.peers = peers;

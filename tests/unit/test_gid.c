@@ -16,7 +16,6 @@ static int rank_of(const char *address, bool is_v2)
 /* As an adapter lists them: v1 and v2 of each address, the link-local one first. */
 static void test_best_of_a_port(void **state)
 {
-    (void)state;
     assert_int_equal(rank_of("fe80::1", false), GID_V1);
     assert_int_equal(rank_of("fe80::1", true), GID_LINK_LOCAL);
     assert_int_equal(rank_of("::ffff:192.0.2.1", false), GID_V1);
@@ -32,7 +31,6 @@ static void test_text(void **state)
     char text[INET6_ADDRSTRLEN];
     struct in6_addr gid;
 
-    (void)state;
     assert_int_equal(inet_pton(AF_INET6, "::ffff:192.0.2.1", &gid), 1);
     gid_text(&gid, text);
     assert_string_equal(text, "192.0.2.1");

@@ -134,7 +134,6 @@ static void files_of_the_reference_tools(void **unused)
     struct dirent *entry;
     uint64_t records = 0;
 
-    (void)unused;
     assert_non_null(folder);
     while ((entry = readdir(folder))) {
         if (!strstr(entry->d_name, ".manifest"))

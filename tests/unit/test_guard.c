@@ -23,7 +23,6 @@ static struct guard_moment read_machine(void)
 
 static void a_quota_of_each_group_above_counts(void **unused)
 {
-    (void)unused;
     folder_put("proc/self/cgroup", "3:cpu,cpuacct:/job/step\n0::/else\n");
     folder_put("sys/fs/cgroup/cpu/cpu.stat", "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n");
     folder_put("sys/fs/cgroup/cpu/job/cpu.stat",
@@ -43,7 +42,6 @@ static void a_quota_of_each_group_above_counts(void **unused)
 
 static void what_the_machine_counts(void **unused)
 {
-    (void)unused;
     folder_put("proc/stat", "cpu  1 2 3 4 5 6 7 800 9 10\ncpu0 1 2 3 4 5 6 7 1 9 10\n");
     folder_put("proc/vmstat", "nr_free_pages 4\ndrop_pagecache 12\ndrop_slab 3\n");
     const struct guard_moment before = read_machine();
@@ -77,7 +75,6 @@ static char said[3][256];
 
 static void hear(void *context, enum guard_grade grade, const char *text)
 {
-    (void)context;
     if (!said[grade][0])
         snprintf(said[grade], sizeof said[grade], "%s", text);
 }
@@ -94,7 +91,6 @@ static void nothing_is_said_of_a_quiet_machine(void **unused)
     const struct guard_counts counts =
         between(&(struct guard_moment){.used_ns = 40u * (uint64_t)S});
 
-    (void)unused;
     for (int grade = GUARD_NOTICE; grade <= GUARD_INVALID; grade++)
         assert_string_equal(judge(&counts, (enum guard_grade)grade), "");
     assert_int_equal(guard_check_clock(&counts), 0);
@@ -107,7 +103,6 @@ static void a_clock_of_half_the_speed_lies(void **unused)
     const struct guard_counts counts = between(&slow);
     struct guard_counts sum = {0};
 
-    (void)unused;
     guard_add(&sum, &counts);
     guard_add(&sum, &(struct guard_counts){0}); /* of a rank whose clock is true */
     assert_int_equal(guard_check_clock(&sum), -EPROTO);
@@ -120,7 +115,6 @@ static void a_pause_is_known_by_its_signal_or_by_a_late_thread(void **unused)
     const struct guard_counts stopped = between(&(struct guard_moment){.pauses = 1}),
                               frozen = between(&(struct guard_moment){.still_ns = S});
 
-    (void)unused;
     assert_non_null(strstr(judge(&stopped, GUARD_INVALID), "stopped and continued"));
     assert_non_null(strstr(judge(&frozen, GUARD_INVALID), "stopped and continued"));
 }
@@ -142,7 +136,6 @@ static void a_quota_is_told_from_others(void **unused)
         {0, 2 * second, second, 0, "", ""},
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct guard_counts counts =
             between(&(struct guard_moment){.throttled_ns = rows[i].throttled_ns,
@@ -162,7 +155,6 @@ static void events_of_ranks_are_summed(void **unused)
 {
     struct guard_counts sum = {0};
 
-    (void)unused;
     guard_add(&sum, &(struct guard_counts){.pauses = 1, .shortages = 1, .drops = 4});
     guard_add(&sum, &(struct guard_counts){.pauses = 2, .shortages = 1, .drops = 3});
     assert_int_equal(sum.pauses, 3);
@@ -178,7 +170,6 @@ static void the_worst_of_ranks_counts(void **unused)
                                                                    .drops = 1});
     struct guard_counts sum = {0};
 
-    (void)unused;
     guard_add(&sum, &one);
     guard_add(&sum, &two);
     assert_true(sum.is_throttled && sum.is_starved);
@@ -194,7 +185,6 @@ static void guards_open_and_close(void **unused)
     struct guard_moment outer, inner;
     struct guard_counts counts;
 
-    (void)unused;
     guard_begin(&outer);
     guard_begin(&inner);
     clock_sleep_ns(250000000);
@@ -230,7 +220,6 @@ static void a_thread_that_waits_is_delayed(void **unused)
     cpu_set_t one;
     char text[64];
 
-    (void)unused;
     file_read_begin("/proc/self/schedstat", text, sizeof text);
     if (!*text || *text == '0')
         skip();
@@ -258,7 +247,6 @@ static void a_stopped_process_stood_still(void **unused)
     int status = 1, ready[2];
     char text[64];
 
-    (void)unused;
     file_read_begin("/proc/self/schedstat", text, sizeof text);
     if (!*text || *text == '0')
         skip();

@@ -46,7 +46,6 @@ static int setup(void **state)
 
 static void without_groups_the_machine_decides(void **unused)
 {
-    (void)unused;
     check(8192, 0, "the machine");
     folder_put("proc/self/cgroup", "0::/\n"); /* a root without memory files */
     check(8192, 0, "the machine");
@@ -56,7 +55,6 @@ static void without_proc_free_memory_counts(void **unused)
 {
     struct headroom headroom;
 
-    (void)unused;
     headroom_find(&headroom, folder_path("nothing"), folder_path("nothing"));
     assert_true(headroom.available_bytes > MIB);
     assert_string_equal(headroom.cause, "the machine");
@@ -64,7 +62,6 @@ static void without_proc_free_memory_counts(void **unused)
 
 static void the_narrowest_group_above_decides(void **unused)
 {
-    (void)unused;
     folder_put("proc/self/cgroup", "0::/slurm/job_7/step\n");
     folder_put("sys/fs/cgroup/slurm/job_7/step/memory.max", "max\n");
     put_mib("sys/fs/cgroup/slurm/job_7/step/memory.current", 50);
@@ -88,7 +85,6 @@ static void the_narrowest_group_above_decides(void **unused)
 
 static void version_1_counts_too(void **unused)
 {
-    (void)unused;
     folder_put("proc/self/cgroup",
                "5:cpu,cpuacct:/other\n4:hugetlb,memory:/docker/abc\n0::/else\n");
     folder_put("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
@@ -106,7 +102,6 @@ static void a_container_sees_its_own_root(void **unused)
 {
     static const char *const paths[] = {"0::/system.slice/docker-77.scope\n", "0::/../../x\n"};
 
-    (void)unused;
     put_mib("sys/fs/cgroup/memory.max", 256);
     put_mib("sys/fs/cgroup/memory.current", 56);
     for (int i = 0; i < 2; i++) {
@@ -123,7 +118,6 @@ static unsigned cpus(void)
 /* Batch systems and systemd limit a group of their own, at any level. */
 static void the_smallest_quota_above_decides(void **unused)
 {
-    (void)unused;
     folder_put("proc/self/cgroup", "0::/slurm/job_8/step\n");
     folder_put("sys/fs/cgroup/slurm/job_8/step/cpu.max", "max 100000\n");
     assert_int_equal(cpus(), 0);
@@ -153,7 +147,6 @@ static void damaged_files_are_no_limit(void **unused)
 {
     static const char *const texts[] = {"", "\n", "x", "0::", "0::/a", "::::\n", "4:memory\n"};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         folder_put("proc/self/cgroup", texts[i]);
         check(8192, 0, "the machine");
@@ -167,7 +160,6 @@ static void the_data_limit_counts(void **unused)
 {
     struct rlimit before, limit;
 
-    (void)unused;
     assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
     limit = before;
     limit.rlim_cur = 700 * (rlim_t)sysconf(_SC_PAGESIZE) + (rlim_t)512 * MIB;
@@ -184,7 +176,6 @@ static void a_long_path_is_that_of_the_group(void **unused)
 {
     char name[480], line[480];
 
-    (void)unused;
     snprintf(line, sizeof line, "0::/%0190d/%0190d\n", 0, 1);
     folder_put("proc/self/cgroup", line);
     snprintf(name, sizeof name, "sys/fs/cgroup/%0190d/%0190d/memory.max", 0, 1);

@@ -32,7 +32,6 @@ static uint64_t exact(const uint64_t *sorted, uint64_t count, double fraction)
 /* Small values have a bucket each, so they are exact. */
 static void small_values_are_exact(void **unused)
 {
-    (void)unused;
     for (uint64_t count = 1; count <= 64; count++) {
         struct histogram histogram = {0};
         uint64_t values[64];
@@ -50,7 +49,6 @@ static void ranks_are_not_off_by_one(void **unused)
 {
     struct histogram histogram = {0};
 
-    (void)unused;
     for (int i = 0; i < 990; i++)
         histogram_add(&histogram, 10);
     for (int i = 0; i < 10; i++)
@@ -68,7 +66,6 @@ static void large_values_within_their_bucket(void **unused)
     struct histogram histogram = {0}, parts[3] = {{0}}, merged = {0};
     uint64_t values[MOST], sum = 0;
 
-    (void)unused;
     for (int i = 0; i < MOST; i++) {
         values[i] = (uint64_t)exp(5 + 18 * random_unit(&random));
         histogram_add(&histogram, values[i]);
@@ -93,7 +90,6 @@ static void nothing_is_0(void **unused)
 {
     const struct histogram empty = {0};
 
-    (void)unused;
     assert_int_equal(histogram_quantile(&empty, 0.5), 0);
 }
 
@@ -104,7 +100,6 @@ static void runs_add_up(void **unused)
     struct histogram single[2] = {0}, runs[2] = {0};
     struct histogram_run run = {0};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         histogram_add(&single[i / 2 % 2], values[i]);
         histogram_run_add(&run, &runs[i / 2 % 2], values[i]);

@@ -124,7 +124,6 @@ static void no_answer_is_no_hang(const char *reader)
 
 static void inflate_tells_errors(void **unused)
 {
-    (void)unused;
     an_error_is_told("inflate", catalog->shards[0].bytes - 1);
 }
 
@@ -132,7 +131,6 @@ static void inflate_resumes_short_reads(void **unused)
 {
     struct run run;
 
-    (void)unused;
     set_faults((struct fault_knobs){.short_every = 2});
     start(&run, "inflate", PATIENCE_NS);
     for (uint64_t i = 0; i < catalog->record_count; i++) {
@@ -144,13 +142,11 @@ static void inflate_resumes_short_reads(void **unused)
 
 static void inflate_does_not_hang(void **unused)
 {
-    (void)unused;
     no_answer_is_no_hang("inflate");
 }
 
 static void lmdb_tells_errors(void **unused)
 {
-    (void)unused;
     if (!catalog)
         skip();
     an_error_is_told("lmdb:readahead=no",
@@ -159,7 +155,6 @@ static void lmdb_tells_errors(void **unused)
 
 static void lmdb_does_not_hang(void **unused)
 {
-    (void)unused;
     if (!catalog)
         skip();
     no_answer_is_no_hang("lmdb:readahead=no");
@@ -181,7 +176,6 @@ static int mount_stream(void **unused)
     static uint8_t packed[2 * STREAM_BYTES];
     uLongf used = sizeof packed;
 
-    (void)unused;
     for (size_t i = 0; i < STREAM_BYTES; i++)
         content[i] = (uint8_t)(i * i >> 7);
     for (size_t i = 0; i < STREAM_BYTES; i += 2)
@@ -202,7 +196,6 @@ static int mount_lmdb(void **unused)
     struct plugin_choice format;
     size_t bytes;
 
-    (void)unused;
     free(image);
     image = NULL;
     if (!plugin_find(reader_registry, "lmdb"))
@@ -217,7 +210,6 @@ static int mount_lmdb(void **unused)
 
 static int unmount(void **unused)
 {
-    (void)unused;
     if (!catalog)
         return 0;
     catalog_destroy(catalog);

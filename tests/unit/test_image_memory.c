@@ -42,7 +42,6 @@ static void each_allocation_may_fail(void **unused)
 {
     static const char *const names[] = {"alpha.png", "grey16.png", "interlaced.png", "palette.png"};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint8_t whole[SIDE * SIDE * 3], row[sizeof whole];
         char path[512], *text = NULL;

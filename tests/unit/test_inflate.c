@@ -73,7 +73,6 @@ static void any_step_gives_the_stream(void **unused)
     static uint8_t got[STREAM_BYTES];
     static const uint32_t steps[] = {1009, 65536, 300007, STREAM_BYTES};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         int code;
         struct inflate *stream = inflate_open(folder_path("1"), SHARD_GZIP, &code);
@@ -97,7 +96,6 @@ static void members_are_joined(void **unused)
     static uint8_t packed[600000], got[STREAM_BYTES];
     size_t used = 0, at = 0;
 
-    (void)unused;
     for (size_t member = 0; used < sizeof packed - 20000; member++) {
         size_t bytes = member % 7 * 1777;
         if (bytes > STREAM_BYTES - at)
@@ -130,7 +128,6 @@ static void damage_is_found(void **unused)
 {
     static uint8_t packed[20000];
 
-    (void)unused;
     for (int gzip = 0; gzip < 2; gzip++) {
         uint32_t compression = gzip ? SHARD_GZIP : SHARD_ZLIB;
         size_t used = pack(packed, sizeof packed, content[0], 4000, gzip);
@@ -251,7 +248,6 @@ static void shards_advance_side_by_side(void **unused)
     static const char *const choices[] = {"inflate", "inflate:threads=1", "inflate:threads=3",
                                           "inflate:threads=2,cursors=2"};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
         struct bench bench;
         struct random random = random_start(i);
@@ -276,7 +272,6 @@ static void going_back_is_refused(void **unused)
 {
     struct bench bench;
 
-    (void)unused;
     bench_open(&bench, "inflate");
     assert_int_equal(submit_one(&bench, 2, 5000), 0);
     assert_int_equal(submit_one(&bench, 2, 9000), 0);
@@ -298,7 +293,6 @@ static void a_changed_file_is_noticed(void **unused)
     struct bench bench;
     struct read_request *done;
 
-    (void)unused;
     bench_open(&bench, "inflate");
     folder_write("4", "another", 7);
     assert_int_equal(submit_one(&bench, 4, 0), 0);
@@ -314,7 +308,6 @@ static void a_file_cut_short_while_open(void **unused)
     struct bench bench;
     struct read_request *done;
 
-    (void)unused;
     bench_open(&bench, "inflate");
     assert_int_equal(submit_one(&bench, 3, 0), 0);
     drain(&bench);

@@ -92,7 +92,6 @@ static void a_sound_account_passes(void **unused)
     struct result_epoch epoch = epoch_of(0, 100, 13);
     struct made made;
 
-    (void)unused;
     assert_int_equal(invariants_epoch(&epoch, 100, 8, 3), 0);
     make(&made);
     assert_int_equal(invariants_run(&made.result, &made.run), 0);
@@ -108,7 +107,6 @@ static void a_broken_epoch_is_told(void **unused)
     const struct result_epoch sound = epoch_of(0, 100, 13);
     struct result_epoch epoch;
 
-    (void)unused;
 #define BREAK(field, value, figures) \
     epoch = sound;                   \
     epoch.field = value;             \
@@ -140,7 +138,6 @@ static void a_broken_run_is_told(void **unused)
 {
     struct made made;
 
-    (void)unused;
 #define BREAK(field, value, figures) \
     make(&made);                     \
     made.field = value;              \
@@ -174,7 +171,6 @@ static void plans_that_leave_out_or_repeat(void **unused)
 {
     struct made made;
 
-    (void)unused;
     make(&made);
     made.job.order.remainder = PLAN_DROP;
     made.epochs[0].samples = 99;
@@ -197,7 +193,6 @@ static void a_contradiction_makes_the_run_invalid(void **unused)
 {
     struct made made;
 
-    (void)unused;
     make(&made);
     validity_account(&made.result, &made.run);
     assert_true(made.run.valid);

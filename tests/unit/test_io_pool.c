@@ -79,7 +79,6 @@ static void what_is_mapped_is_lent_at_once(void **unused)
     int pagemap, result;
     struct io_pool *pool = open_pool(&pagemap);
 
-    (void)unused;
     assert_true(used_a_thread(pool, 0, &result)); /* this opens the file */
     for (uint64_t offset = 0; offset + PIECE <= set_sizes[0]; offset += 10001) {
         /* The kernel may be migrating or reclaiming a page at that moment. */
@@ -98,7 +97,6 @@ static void truncated_pages_are_not_borrowed(void **unused)
     const uint32_t offset = 120 * 4096;
     char *path = set_path(0);
 
-    (void)unused;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         int pagemap, result;
         struct io_pool *pool = open_pool(&pagemap);

@@ -43,7 +43,6 @@ static void evaluation_gives_the_pixels_of_pillow(void **unused)
     struct bench bench;
     int worst = 0;
 
-    (void)unused;
     start(&bench, "jpeg:size=64,view=evaluate,scale=none");
     assert_int_equal(golden.length, bench.decoder.traits.row_bytes);
     assert_int_equal(decode(&bench, &image, 1), 0);
@@ -125,7 +124,6 @@ static void skipping_changes_no_pixel(void **unused)
 {
     static const char *const plain = "jpeg:size=48,scale=none,upsampling=plain";
 
-    (void)unused;
     crops_equal_those_of_the_whole_image("large.jpg", plain, false, 0.6, 0.3);
     crops_equal_those_of_the_whole_image("large420.jpg", plain, false, 0.6, 0.3);
     crops_equal_those_of_the_whole_image("large420.jpg", "jpeg:size=48,scale=none", true, 0.6, 0.3);
@@ -157,7 +155,6 @@ static void every_kind_of_image_is_decoded_and_counted(void **unused)
     struct decode_source png = load("png_named_jpeg.JPEG");
     struct bench reference, bench;
 
-    (void)unused;
     start(&reference, "jpeg:size=40,view=evaluate");
     assert_int_equal(decode(&reference, &png, 0), 0);
     assert_int_equal(reference.decoder.figures.of_kind[IMAGE_PNG], 1);
@@ -186,7 +183,6 @@ static void cut_images_are_told(void **unused)
     static const char *const names[] = {"yuv420.jpg", "progressive.jpg", "palette.png"};
     struct bench strict, lenient;
 
-    (void)unused;
     start(&strict, "jpeg:size=8,view=train");
     start(&lenient, "jpeg:size=8,view=train,damaged=decode");
     uint64_t told = 0;
@@ -218,7 +214,6 @@ static void corrupt_images_are_told(void **unused)
     struct decode_source source = {.bytes = copy, .length = image.length};
     struct bench strict, lenient;
 
-    (void)unused;
     memcpy(copy, image.bytes, image.length);
     copy[image.length / 2] = 0xff; /* a marker within the data */
     copy[image.length / 2 + 1] = 0xd9;
@@ -268,7 +263,6 @@ static void tables_are_not_those_of_the_image_before(void **unused)
     struct bench bench;
     uint8_t row[16 * 16 * 3];
 
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         start(&bench, engines[i]);
         assert_int_equal(decode(&bench, &image, 0), 0);
@@ -295,7 +289,6 @@ static void ycck_and_inks_without_adobe_marker(void **unused)
 {
     static const uint8_t inks[4] = {200, 100, 50, 230};
 
-    (void)unused;
     for (int adobe = 0; adobe < 2; adobe++) {
         struct jpeg_compress_struct jpeg;
         struct jpeg_error_mgr errors;
@@ -341,7 +334,6 @@ static void what_is_no_image_is_refused_with_a_reason(void **unused)
     struct decode_source image = load("yuv420.jpg"), png = load("palette.png");
     struct bench bench;
 
-    (void)unused;
     start(&bench, "jpeg:size=16");
     struct decode_source source = {.bytes = "II*\0\x8\0", .length = 6};
     assert_int_equal(decode(&bench, &source, 0), -EBADMSG);
@@ -374,7 +366,6 @@ static void damaged_images_end_well(void **unused)
     struct bench bench;
     uint64_t failed = 0;
 
-    (void)unused;
     start(&bench, "jpeg:size=24,max-pixels=4m,damaged=decode");
     for (int i = 0; i < FIXTURES; i++) {
         struct decode_source image = load(fixtures[i]);
@@ -407,7 +398,6 @@ static void decoding_allocates_nothing(void **unused)
     struct decode_source images[FIXTURES];
     struct bench bench;
 
-    (void)unused;
     if (!allocations_counted)
         skip();
     start(&bench, "jpeg:size=32,damaged=decode");
@@ -460,7 +450,6 @@ static void huge_images_share_what_memory_there_is(void **unused)
     struct bench bench;
     struct bump other;
 
-    (void)unused;
     start(&bench, "jpeg:size=32");
     bump_limit_together(20 << 20);
     assert_int_equal(decode(&bench, &huge, 1), -ENOMEM); /* 3 bytes per pixel: 48 MB */
@@ -490,7 +479,6 @@ static void huge_images_share_what_memory_there_is(void **unused)
 /* Whatever allocation of a first image fails, that is said, or the row is the same. */
 static void an_image_without_memory(void **unused)
 {
-    (void)unused;
     for (int i = 0; allocations_counted && i <= FIXTURES; i++) {
         const char *name =
             i < FIXTURES ? fixtures[i] : "huge_interlaced.png"; /* with memory of its own */
@@ -525,7 +513,6 @@ static void fashion_mnist_comes_back(void **unused)
     uint8_t header[16], image[28 * 28];
     struct bench bench;
 
-    (void)unused;
     if (!file) {
         print_message("dataset-fashion-mnist is not installed\n");
         skip();
@@ -591,7 +578,6 @@ static void photographs_look_the_same(void **unused)
 {
     glob_t found;
 
-    (void)unused;
     if (glob("/usr/share/backgrounds/mate/nature/[A-D]*.jpg", 0, NULL, &found)) {
         print_message("mate-backgrounds is not installed\n");
         skip();
@@ -633,7 +619,6 @@ static void compare_engines(const char *own_choice, const char *turbo_choice)
 
 static void engines_agree(void **unused)
 {
-    (void)unused;
     compare_engines("jpeg:size=40,scale=none,engine=own", "jpeg:size=40,scale=none,engine=turbo");
     compare_engines("jpeg:size=9,engine=own", "jpeg:size=9,engine=turbo"); /* shrunk in the DCT */
 }

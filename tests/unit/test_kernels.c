@@ -135,7 +135,6 @@ enum { CONVOLUTIONS = sizeof convolutions / sizeof *convolutions };
 
 static void convolutions_differentiate(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < CONVOLUTIONS; i++) {
         const struct kernel_window *w = &convolutions[i];
         differentiate(&(struct check){.name = "convolution",
@@ -174,7 +173,6 @@ static void convolutions_are_as_defined(void **unused)
     /* The last one has more pixels than a chunk, and chunks that split images. */
     const struct kernel_window large = {3, 5, 13, 11, 19, 13, 11, 3, 3, 1, 1, 1, 1, false};
 
-    (void)unused;
     for (int i = 0; i <= CONVOLUTIONS; i++) {
         const struct kernel_window *w = i < CONVOLUTIONS ? &convolutions[i] : &large;
         real *inputs[] = {made(1, in_count(w)), made(2, weight_count(w)), made(3, w->out_channels)};
@@ -222,13 +220,11 @@ static void average_forward(const void *shape, real *const *inputs, real *output
 static void average_backward(const void *shape, real *const *inputs, const real *d_output,
                              real *const *gradients)
 {
-    (void)inputs;
     kernel_average_pool_backward(shape, d_output, gradients[0]);
 }
 
 static void pools_differentiate(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
         struct check check = {.name = "max pool",
                               .shape = &pools[i],
@@ -262,7 +258,6 @@ static void pools_at_the_border_are_as_defined(void **unused)
                               .groups = 1};
     real output;
 
-    (void)unused;
     kernel_max_pool(&w, input, &output);
     assert_true(output == -1); /* not the padding's 0 */
     kernel_average_pool(&w, input, &output);
@@ -291,7 +286,6 @@ static void bn_forward(const void *shape, real *const *inputs, real *output)
 {
     real mean[BN_CHANNELS], variance[BN_CHANNELS];
 
-    (void)shape;
     kernel_batch_norm(BN_IMAGES, BN_CHANNELS, BN_PLANE, bn_epsilon, inputs[0], inputs[1], inputs[2],
                       output, mean, variance);
 }
@@ -301,7 +295,6 @@ static void bn_backward(const void *shape, real *const *inputs, const real *d_ou
 {
     real mean[BN_CHANNELS], variance[BN_CHANNELS], output[BN_COUNT];
 
-    (void)shape;
     kernel_batch_norm(BN_IMAGES, BN_CHANNELS, BN_PLANE, bn_epsilon, inputs[0], inputs[1], inputs[2],
                       output, mean, variance);
     kernel_batch_norm_backward(BN_IMAGES, BN_CHANNELS, BN_PLANE, bn_epsilon, inputs[0], inputs[1],
@@ -310,7 +303,6 @@ static void bn_backward(const void *shape, real *const *inputs, const real *d_ou
 
 static void batch_norm_differentiates(void **unused)
 {
-    (void)unused;
     differentiate(&(struct check){.name = "batch norm",
                                   .counts = {BN_COUNT, BN_CHANNELS, BN_CHANNELS},
                                   .outputs = BN_COUNT,
@@ -323,7 +315,6 @@ static void batch_norm_keeps_statistics(void **unused)
     const real input[] = {1, 2, 3, 6}, one = 1, zero = 0;
     real output[4], mean, variance, running_mean = 10, running_variance = 20;
 
-    (void)unused;
     kernel_batch_norm(2, 1, 2, 0, input, &one, &zero, output, &mean, &variance);
     assert_true(mean == 3 && variance == 3.5);
     assert_true(fabs(output[3] - 3 / sqrt(3.5)) < 1e-12);
@@ -341,7 +332,6 @@ static const double dropout_rate = 0.3;
 
 static void relu_forward(const void *shape, real *const *inputs, real *output)
 {
-    (void)shape;
     kernel_relu(POINTS, inputs[0], output);
 }
 
@@ -350,43 +340,35 @@ static void relu_backward(const void *shape, real *const *inputs, const real *d_
 {
     real output[POINTS];
 
-    (void)shape;
     kernel_relu(POINTS, inputs[0], output);
     kernel_relu_backward(POINTS, output, d_output, gradients[0]);
 }
 
 static void add_forward(const void *shape, real *const *inputs, real *output)
 {
-    (void)shape;
     kernel_add(POINTS, inputs[0], inputs[1], output);
 }
 
 static void add_backward(const void *shape, real *const *inputs, const real *d_output,
                          real *const *gradients)
 {
-    (void)shape;
-    (void)inputs;
     kernel_accumulate(POINTS, d_output, gradients[0]);
     kernel_accumulate(POINTS, d_output, gradients[1]);
 }
 
 static void dropout_forward(const void *shape, real *const *inputs, real *output)
 {
-    (void)shape;
     kernel_dropout(POINTS, 77, dropout_rate, inputs[0], output);
 }
 
 static void dropout_backward(const void *shape, real *const *inputs, const real *d_output,
                              real *const *gradients)
 {
-    (void)shape;
-    (void)inputs;
     kernel_dropout_backward(POINTS, 77, dropout_rate, d_output, gradients[0]);
 }
 
 static void concat_forward(const void *shape, real *const *inputs, real *output)
 {
-    (void)shape;
     kernel_concat(4, 6, 0, 10, inputs[0], output);
     kernel_concat(4, 4, 6, 10, inputs[1], output);
 }
@@ -394,15 +376,12 @@ static void concat_forward(const void *shape, real *const *inputs, real *output)
 static void concat_backward(const void *shape, real *const *inputs, const real *d_output,
                             real *const *gradients)
 {
-    (void)shape;
-    (void)inputs;
     kernel_concat_backward(4, 6, 0, 10, d_output, gradients[0]);
     kernel_concat_backward(4, 4, 6, 10, d_output, gradients[1]);
 }
 
 static void pointwise_kernels_differentiate(void **unused)
 {
-    (void)unused;
     const struct check checks[] = {
         {"relu", NULL, {POINTS}, POINTS, relu_forward, relu_backward},
         {"add", NULL, {POINTS, POINTS}, POINTS, add_forward, add_backward},
@@ -418,7 +397,6 @@ static void relu_lets_no_number_vanish(void **unused)
     const real input[] = {-1, 0, 1, (real)NAN}, ones[] = {1, 1, 1, 1};
     real output[4], gradient[4] = {0};
 
-    (void)unused;
     kernel_relu(4, input, output);
     kernel_relu_backward(4, output, ones, gradient);
     assert_true(output[0] == 0 && output[1] == 0 && output[2] == 1 && isnan(output[3]));
@@ -437,7 +415,6 @@ static void dropout_masks_are_fair_and_differ(void **unused)
                                  kernel_dropout_key(1, 1, 0),
                                  kernel_dropout_key(1, 0, 1)};
 
-    (void)unused;
     for (int k = 0; k < KEYS; k++) {
         uint32_t kept = 0, same = 0, alike = 0;
         for (uint64_t i = 0; i < COUNT; i++) {
@@ -466,7 +443,6 @@ static void images_are_normalised_by_channel(void **unused)
     const real right[] = {0, 30, 0, 15, -2, 4};
     real output[6];
 
-    (void)unused;
     kernel_normalise(1, 2, rows, mean, deviation, output);
     assert_memory_equal(output, right, sizeof right);
 }
@@ -477,7 +453,6 @@ static void fc_forward(const void *shape, real *const *inputs, real *output)
 {
     real *workspace = made(3, 7 * 19);
 
-    (void)shape;
     kernel_fully_connected(5, 7, 19, inputs[0], inputs[1], inputs[2], output, workspace);
     free(workspace);
 }
@@ -485,14 +460,12 @@ static void fc_forward(const void *shape, real *const *inputs, real *output)
 static void fc_backward(const void *shape, real *const *inputs, const real *d_output,
                         real *const *gradients)
 {
-    (void)shape;
     kernel_fully_connected_backward(5, 7, 19, inputs[0], inputs[1], d_output, gradients[0],
                                     gradients[1], gradients[2]);
 }
 
 static void fully_connected_differentiates(void **unused)
 {
-    (void)unused;
     differentiate(&(struct check){
         "fully connected", NULL, {35, 7 * 19, 19}, 5 * 19, fc_forward, fc_backward});
 }
@@ -513,7 +486,6 @@ static void lrn_differentiates(void **unused)
     const struct kernel_lrn wide = {2, 7, 3, 5, 0.9, 0.75, 1};
     const struct kernel_lrn narrow = {2, 2, 3, 5, 0.5, 0.6, 2}; /* fewer channels than size */
 
-    (void)unused;
     differentiate(&(struct check){"lrn", &wide, {42}, 42, lrn_forward, lrn_backward});
     differentiate(&(struct check){"lrn", &narrow, {12}, 12, lrn_forward, lrn_backward});
 }
@@ -526,7 +498,6 @@ static void the_loss_differentiates(void **unused)
     const int32_t labels[IMAGES] = {3, -1, 0, 6};
     real *logits = made(5, IMAGES * CLASSES), gradient[IMAGES * CLASSES];
 
-    (void)unused;
     for (double smoothing = 0; smoothing < 0.2; smoothing += 0.1) {
         kernel_cross_entropy(IMAGES, CLASSES, logits, labels, smoothing, gradient);
         for (int i = 0; i < IMAGES * CLASSES; i++) {
@@ -550,7 +521,6 @@ static void the_loss_is_as_defined_and_counts_ranks(void **unused)
     const int32_t labels[] = {1, 4, 5}, none[] = {-1, -1, -1};
     real gradient[18];
 
-    (void)unused;
     struct kernel_loss loss = kernel_cross_entropy(3, 6, logits[0], labels, 0, gradient);
     double sum = log(exp(6) + exp(5) + exp(4) + exp(3) + exp(2) + exp(1));
     assert_true(fabs(loss.loss - (log(6) + sum - 2 + sum - 1) / 3) < 1e-12);
@@ -577,7 +547,6 @@ static void sgd_is_as_defined(void **unused)
     const real gradient = 8;
     real weight = 3, momentum = 2;
 
-    (void)unused;
     kernel_sgd(1, 0.5, 0.9, 0.1, 0.25, &gradient, &weight, &momentum);
     assert_true(fabs(momentum - (1.8 + 2 + 0.3)) < 1e-12);
     assert_true(fabs(weight - (3 - 0.5 * 4.1)) < 1e-12);
@@ -588,7 +557,6 @@ static void squares_are_added_up(void **unused)
     real values[67];
     double sum = 0;
 
-    (void)unused;
     for (size_t i = 0; i < 67; i++) {
         values[i] = (real)(i + 1);
         sum += (double)((i + 1) * (i + 1));
@@ -602,7 +570,6 @@ static void lars_is_as_defined(void **unused)
     const real gradient[] = {6, 8};
     real weight[] = {3, 4}, momentum[] = {1, -1};
 
-    (void)unused;
     kernel_lars(2, 2, 4, 0.9, 0.1, 0.01, 0.5, gradient, weight, momentum);
     double local = 0.01 * 5 / (5 + 0.1 * 5);
     assert_true(fabs(momentum[0] - (0.45 + 2 * local * (3 + 0.3))) < 1e-12);

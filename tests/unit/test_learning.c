@@ -80,7 +80,6 @@ static void course(const char *network, uint32_t side, uint32_t batch, uint32_t 
 
 static void every_kind_of_network_learns(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof courses / sizeof *courses; i++)
         if (!courses[i].is_long || getenv("IOBENCH_LONG"))
             course(courses[i].network, courses[i].side, courses[i].batch, courses[i].steps);

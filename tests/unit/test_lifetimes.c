@@ -11,7 +11,6 @@ static void those_needed_together_never_share(void **unused)
     enum { COUNT = 120 };
     struct random random = random_start(11);
 
-    (void)unused;
     for (int round = 0; round < 50; round++) {
         struct lifetime lifetimes[COUNT];
         uint64_t total = 0, sum = 0;
@@ -44,7 +43,6 @@ static void a_chain_takes_two_places(void **unused)
     struct lifetime lifetimes[64];
     uint64_t total;
 
-    (void)unused;
     for (uint32_t i = 0; i < 64; i++)
         lifetimes[i] = (struct lifetime){.first = i, .last = i + 1, .bytes = 4096};
     assert_int_equal(lifetimes_plan(lifetimes, 64, &total), 0);

@@ -38,7 +38,6 @@ static const struct row rows[] = {
 
 static void the_longest_wait_is_the_limit(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct row *row = &rows[i];
         const struct result_epoch epoch = {.wall_ns = UINT64_C(1000) * MS,
@@ -64,7 +63,6 @@ static void a_late_order_is_the_limit(void **unused)
                                  .order_ns = UINT64_C(150) * MS,
                                  .compute_ns = UINT64_C(700) * MS};
 
-    (void)unused;
     assert_int_equal(result_epoch_limit(&epoch, WORKERS, true), RESULT_LIMIT_STORAGE);
     epoch.order_ns++;
     assert_int_equal(result_epoch_limit(&epoch, WORKERS, true), RESULT_LIMIT_ORDER);
@@ -80,7 +78,6 @@ static void no_upload_is_no_limit(void **unused)
 {
     const struct result_epoch empty = {0};
 
-    (void)unused;
     assert_int_equal(result_epoch_limit(&empty, WORKERS, true), RESULT_LIMIT_STORAGE);
     assert_int_equal(result_epoch_limit(&empty, WORKERS, false), RESULT_LIMIT_HARNESS);
 }
@@ -183,7 +180,6 @@ static const struct source sources[] = {
 
 static void storage_is_not_blamed_for_others(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
         const struct source *row = &sources[i];
         struct result_epoch epoch = {.limit = row->before,
@@ -208,7 +204,6 @@ static void no_storage_limits_a_starved_process(void **unused)
                                  .request_bytes = 100 * MIB,
                                  .guard.is_starved = true};
 
-    (void)unused;
     epoch.limit = result_epoch_limit(&epoch, WORKERS, true);
     result_epoch_name_source(&epoch, true, &cold, 100 * MIB);
     assert_int_equal(epoch.limit, RESULT_LIMIT_RATE);

@@ -96,7 +96,6 @@ static void a_folder_and_a_file(void **unused)
     struct image image = load("deep/data.mdb");
     struct catalog *of_file, *of_folder;
 
-    (void)unused;
     assert_int_equal(index_bytes(image.bytes, image.count, &of_file), 0);
     assert_int_equal(format_catalog(&lmdb, test_folder, false, NULL, &of_folder), 0);
     assert_int_equal(of_file->record_count, of_folder->record_count);
@@ -113,7 +112,6 @@ static void what_is_not_supported_has_a_name(void **unused)
     struct image image = load("deep/data.mdb");
     uint8_t *meta = meta_of(&image);
 
-    (void)unused;
     meta[MAIN_DATABASE + 4] |= 4;
     expect_failure(&image, -ENOTSUP, "DUPSORT");
     meta[MAIN_DATABASE + 4] &= (uint8_t)~4;
@@ -132,7 +130,6 @@ static void the_larger_transaction_holds(void **unused)
     uint8_t *meta = meta_of(&image), *other = meta == image.bytes ? meta + PAGE : image.bytes;
     struct catalog *catalog;
 
-    (void)unused;
     bytes_put_le64(other + ROOT, UINT64_MAX - 1);
     bytes_put_le16(other + DEPTH, 77);
     assert_int_equal(index_bytes(image.bytes, image.count, &catalog), 0);
@@ -151,7 +148,6 @@ static void loops_end(void **unused)
     uint8_t *root = root_of(&image), *first = node_of(root, 0), *second = node_of(root, 1);
     const uint64_t root_number = bytes_le64(root);
 
-    (void)unused;
     uint16_t child = bytes_le16(first);
     bytes_put_le16(first, (uint16_t)root_number);
     expect_failure(&image, -EBADMSG, "loop");
@@ -181,7 +177,6 @@ static void counts_and_order_are_checked(void **unused)
     uint8_t *meta = meta_of(&image);
     uint64_t entries = bytes_le64(meta + ENTRIES);
 
-    (void)unused;
     bytes_put_le64(meta + ENTRIES, entries - 1);
     expect_failure(&image, -EBADMSG, "more keys");
     bytes_put_le64(meta + ENTRIES, entries + 1);
@@ -205,7 +200,6 @@ static void values_have_pages_of_their_own(void **unused)
     uint8_t *last = big_node(root, 3);
     size_t key_bytes = bytes_le16(first + 6);
 
-    (void)unused;
     assert_true(first != last && bytes_le16(last + 6) == key_bytes);
     uint64_t number = bytes_le64(first + 8 + key_bytes);
     bytes_put_le64(first + 8 + key_bytes, bytes_le64(last + 8 + key_bytes));
@@ -223,7 +217,6 @@ static void cut_files_are_told(void **unused)
     struct image image = load("deep/data.mdb");
     struct catalog *catalog;
 
-    (void)unused;
     for (size_t count = 0; count < image.count; count += count < 3 * PAGE ? 509 : 1777) {
         int code = index_bytes(image.bytes, count, &catalog);
         assert_int_equal(code, -EBADMSG);
@@ -253,7 +246,6 @@ static void faults_are_counted(void **unused)
     const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
     struct catalog *catalog, *whole;
 
-    (void)unused;
     assert_int_equal(index_bytes(image.bytes, image.count, &whole), 0);
     bytes_put_le16(node_of(root_of(&image), 0), 1);
     folder_write("data.mdb", image.bytes, image.count);
@@ -273,7 +265,6 @@ static void empty_values_are_faults(void **unused)
     const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
     struct catalog *catalog, *whole;
 
-    (void)unused;
     assert_int_equal(index_bytes(image.bytes, image.count, &whole), 0);
     memset(big_node(root_of(&image), 0), 0, 4);
     expect_failure(&image, -EBADMSG, "a record of 0 bytes: empty");
@@ -356,7 +347,6 @@ static void flip(const char *name, unsigned rounds)
 
 static void flipped_bits_do_no_harm(void **unused)
 {
-    (void)unused;
     flip("datum/data.mdb", 1500);
     flip("datum_raw.mdb", 1500);
     flip("tensors/data.mdb", 1500);
@@ -383,7 +373,6 @@ static void what_is_written_is_read(void **unused)
     char *path, *file;
     size_t count, bytes;
 
-    (void)unused;
     assert_int_equal(format_of(lmdb.plugin)->shard_path(test_folder, 0, 0, NULL), 1);
     assert_int_equal(format_of(lmdb.plugin)->shard_path(test_folder, 0, 1, &path), 0);
     unlink(path);
@@ -431,7 +420,6 @@ static void what_is_abandoned_is_gone(void **unused)
     struct sample sample = {.image = "\xff\xd8\xff", .image_bytes = 3};
     const char *path = folder_path("abandoned.mdb");
 
-    (void)unused;
     if (format_writer_open(&writer, &lmdb, path) == 0)
         assert_int_equal(format_writer_append(&writer, &sample), 0);
     assert_int_equal(format_writer_close(&writer, false), 0);

@@ -83,7 +83,6 @@ static void read_all(const char *name)
 
 static void every_value_is_borrowed(void **unused)
 {
-    (void)unused;
     read_all("datum/data.mdb");
     read_all("datum_raw.mdb");
     read_all("tensors/data.mdb");
@@ -99,7 +98,6 @@ static void a_changed_file_is_not_opened(void **unused)
     const struct reader_config site = site_of(catalog);
     struct reader reader;
 
-    (void)unused;
     assert_int_equal(truncate(folder_path("data.mdb"), (off_t)count / 2), 0);
     assert_int_equal(reader_open(&reader, &lmdb_reader, &site), -ESTALE);
     reader_close(&reader);
@@ -123,7 +121,6 @@ static void a_file_cut_short_meanwhile_is_told(void **unused)
                                    .needed = last->bytes},
                         *done;
 
-    (void)unused;
     assert_int_equal(reader_open(&reader, &lmdb_reader, &site), 0);
     assert_int_equal(truncate(folder_path("data.mdb"), (off_t)last->offset), 0);
     assert_int_equal(reader_submit(&reader, &request), 0);
@@ -147,7 +144,6 @@ static void a_file_replaced_meanwhile_is_told(void **unused)
     struct read_request *done;
     struct reader reader;
 
-    (void)unused;
     assert_int_equal(reader_open(&reader, &lmdb_reader, &site), 0);
     assert_int_equal(reader_submit(&reader, &request), 0);
     assert_int_equal(reader_reap(&reader, &done, 1, PATIENCE_NS), 1);
@@ -171,7 +167,6 @@ static void other_formats_are_refused(void **unused)
     const struct reader_config site = site_of(catalog);
     struct reader reader;
 
-    (void)unused;
     assert_int_equal(reader_open(&reader, &lmdb_reader, &site), -EINVAL);
     assert_non_null(strstr(fail_reason(), "files"));
     reader_close(&reader);

@@ -41,7 +41,6 @@ static int plan_test_open(const struct shuffle_ops *ops, void *state, const void
 {
     struct test_plan *plan = state;
 
-    (void)ops, (void)settings;
     plan->scope = scope;
     plan->records = strategy.records ? strategy.records : scope->catalog->record_count;
     plan->order = memory_array(plan->records, sizeof *plan->order);
@@ -299,7 +298,6 @@ static void every_record_comes_once_in_draw_order(void **unused)
     static const uint32_t depths[] = {1, 3, 32};
     uint32_t variant = 0;
 
-    (void)unused;
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 3; j++, variant++) {
             struct bench bench;
@@ -324,7 +322,6 @@ static void overlapping_epochs_keep_the_order(void **unused)
     static uint32_t apart[4][RECORDS];
     struct bench bench;
 
-    (void)unused;
     storage.bad_shard = UINT32_MAX;
     for (uint32_t variant = 0; variant < 6; variant++) {
         storage.late = variant % 2;
@@ -359,7 +356,6 @@ static void reads_go_on_over_the_border(void **unused)
 {
     struct bench bench;
 
-    (void)unused;
     storage.late = storage.zero_copy = false;
     storage.alignment = 1;
     strategy.slots = 37;
@@ -387,7 +383,6 @@ static void epochs_of_one_record_do_not_block(void **unused)
     struct fetch *fetch;
     struct loader_figures figures;
 
-    (void)unused;
     overlap = true;
     strategy.records = 1;
     strategy.slots = 1;
@@ -419,7 +414,6 @@ static void an_order_that_cannot_be_made_ends_the_run(void **unused)
     struct fetch *fetches[16];
     int count;
 
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         overlap = i == 1;
         strategy.fails_at = 2;
@@ -442,7 +436,6 @@ static void neighbours_are_read_together(void **unused)
 {
     struct bench bench;
 
-    (void)unused;
     storage.late = storage.zero_copy = false;
     storage.alignment = 1;
     strategy.slots = 1;
@@ -467,7 +460,6 @@ static void records_that_stay_are_scattered(void **unused)
 {
     struct bench bench;
 
-    (void)unused;
     storage.late = storage.zero_copy = false;
     storage.alignment = 1;
     strategy.in_order = true;
@@ -491,7 +483,6 @@ static void only_the_bad_record_is_skipped(void **unused)
 {
     struct bench bench;
 
-    (void)unused;
     storage.late = true;
     storage.zero_copy = false;
     storage.alignment = 1;
@@ -516,7 +507,6 @@ static void a_read_that_fails_last_is_repeated(void **unused)
     static const uint64_t slots[] = {1, 2, 37, 512};
     struct bench bench;
 
-    (void)unused;
     storage.late = storage.bad_comes_last = true;
     storage.zero_copy = false;
     storage.alignment = 1;
@@ -541,7 +531,6 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
     struct fetch *fetches[16];
     int count;
 
-    (void)unused;
     storage.late = true;
     storage.zero_copy = false;
     storage.alignment = 1;
@@ -570,7 +559,6 @@ static void a_broken_reader_ends_the_run(void **unused)
     struct fetch *fetches[16];
     int count;
 
-    (void)unused;
     storage.late = true;
     strategy.slots = 37;
     bench_open(&bench, 8, 65536, 0, false);
@@ -592,7 +580,6 @@ static void a_small_set_takes_little_memory(void **unused)
 {
     struct bench bench;
 
-    (void)unused;
     strategy.slots = 1;
     bench_open(&bench, 256, UINT64_C(4) << 20, 0, false);
     const uint64_t data_bytes = catalog_data_bytes(bench.catalog);
@@ -619,7 +606,6 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     struct fetch *fetches[16];
     int count;
 
-    (void)unused;
     storage.late = storage.zero_copy = false;
     storage.alignment = 1;
     strategy.slots = 512;
@@ -637,14 +623,12 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
 
 static int with_three_loaders(void **unused)
 {
-    (void)unused;
     loaders = 3;
     return 0;
 }
 
 static int with_one_loader(void **unused)
 {
-    (void)unused;
     loaders = 1;
     return 0;
 }

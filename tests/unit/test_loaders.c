@@ -36,7 +36,6 @@ static struct seen *seen;
 
 static int prepare(void *state, uint32_t count)
 {
-    (void)state;
     assert_int_equal(seen->count, 0);
     assert_true(count > 0 && count <= BATCH);
     prepared[count] = true;
@@ -47,7 +46,6 @@ static int write_down(void *state, const struct trainer_batch *batch, struct tra
 {
     const uint64_t *rows = batch->rows;
 
-    (void)state;
     assert_true(prepared[batch->count]);
     *times = (struct trainer_times){.wait_ns = batch->waited_ns};
     for (uint32_t i = 0; i < batch->count; i++) {
@@ -173,7 +171,6 @@ static void every_reader_gives_the_same_order(void **unused)
     struct catalog *catalog;
     char direct[32];
 
-    (void)unused;
     write_set("recordio", "recordio", &format, &catalog);
     for (const struct plugin *const *reader = reader_registry; *reader; reader++) {
         const char *name = (*reader)->name;
@@ -199,7 +196,6 @@ static void shards_inflated_in_order(void **unused)
     struct plugin_choice format;
     struct catalog *catalog;
 
-    (void)unused;
     write_set("shards:compression=gzip", "compressed", &format, &catalog);
     assert_true(catalog->compressed);
     compare(catalog, &format, "inflate");
@@ -212,7 +208,6 @@ static void values_lent_by_lmdb(void **unused)
     struct plugin_choice format;
     struct catalog *catalog;
 
-    (void)unused;
     if (!plugin_find(reader_registry, "lmdb"))
         skip();
     write_set("lmdb", "lmdb", &format, &catalog);

@@ -22,7 +22,6 @@ static void named(const char *cpuinfo, const char *name)
 
 static void a_cpu_has_a_name(void **unused)
 {
-    (void)unused;
     named("processor\t: 0\nmodel\t\t: 17\nmodel name\t: AMD EPYC 9B14\nflags\t\t: fpu\n",
           "AMD EPYC 9B14");
     named(ARM "CPU implementer\t: 0x41\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\n",
@@ -34,7 +33,6 @@ static void a_cpu_has_a_name(void **unused)
 
 static void x86_has_a_flag(void **unused)
 {
-    (void)unused;
     folder_put("sys/class/dmi/id/sys_vendor", "Amazon EC2\n");
     folder_put("proc/cpuinfo", "flags\t\t: fpu hypervisor lahf_lm\n");
     assert_true(is_virtual());
@@ -52,7 +50,6 @@ static void firmware_tells(const char *vendor, const char *product, bool it_is)
 
 static void elsewhere_firmware_tells(void **unused)
 {
-    (void)unused;
     firmware_tells("NVIDIA\n", "GB200 NVL\n", false);
     firmware_tells("QEMU\n", "QEMU Virtual Machine\n", true);
     firmware_tells("Amazon EC2\n", "c7g.16xlarge\n", true);
@@ -63,7 +60,6 @@ static void elsewhere_firmware_tells(void **unused)
 
 static void so_does_a_device_tree(void **unused)
 {
-    (void)unused;
     folder_put("proc/cpuinfo", ARM);
     assert_false(is_virtual());
     folder_put("proc/device-tree/compatible", "raspberrypi,5-model-b");
@@ -74,7 +70,6 @@ static void so_does_a_device_tree(void **unused)
 
 static void or_the_hypervisor(void **unused)
 {
-    (void)unused;
     folder_put("proc/cpuinfo", ARM);
     folder_put("proc/device-tree/hypervisor/compatible", "linux,kvm");
     assert_true(is_virtual());

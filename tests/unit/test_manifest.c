@@ -51,7 +51,6 @@ static void what_is_written_is_read(void **unused)
     struct manifest manifest;
     char text[2048], by[64];
 
-    (void)unused;
     assert_int_equal(manifest_block_begin(&block, 3), 0);
     assert_string_equal(head, HEAD);
     for (size_t i = 0; i < 3; i++)
@@ -83,7 +82,6 @@ static void what_is_written_is_read(void **unused)
 
 static void a_block_counts_when_it_is_whole(void **unused)
 {
-    (void)unused;
     lists(HEAD, "", 0);
     lists(HEAD "shard 0\nfile 1 2 a\n", "", 0);
     lists(HEAD "shard 0\nfile 1 2 a\ndone 0", "", 0);
@@ -131,7 +129,6 @@ static void hostile_lines_list_nothing(void **unused)
                                         "file\t1 2 a"};
     char text[256];
 
-    (void)unused;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         snprintf(text, sizeof text, HEAD "shard 0\n%s\ndone 0\n", lines[i]);
         struct manifest manifest;
@@ -167,7 +164,6 @@ static void a_head_is_this_version_s_or_cut(void **unused)
         "iobench set 3, plan 00000000000000ff, draft 0123abcd, shards 4\n"};
     struct manifest manifest;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         assert_int_equal(parse(&manifest, heads[i]), -EINVAL);
         assert_non_null(strstr(fail_reason(), "m: not a manifest"));
@@ -188,7 +184,6 @@ static void damaged_text_is_survived(void **unused)
     struct manifest manifest;
     char text[sizeof whole];
 
-    (void)unused;
     for (int round = 0; round < 20000; round++) {
         memcpy(text, whole, sizeof whole);
         for (int i = 0; i < 3; i++)
@@ -210,7 +205,6 @@ static void each_name_of_an_unfinished_set_says_so(void **unused)
     struct plugin_choice choice;
     struct catalog *catalog;
 
-    (void)unused;
     assert_int_equal(folder_make_path(folder_path("half/00001")), 0);
     assert_int_equal(folder_make_path(folder_path("half/.iobench-draft-0123abcd/0")), 0);
     folder_write("half/.iobench-unfinished",

@@ -48,7 +48,6 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 
 int fsync(int fd)
 {
-    (void)fd;
     return fails_now() ? -1 : 0;
 }
 
@@ -231,7 +230,6 @@ static void check_format(const struct plugin *plugin)
 
 static void the_same_samples_through_everything(void **unused)
 {
-    (void)unused;
     samples_total = getenv("IOBENCH_LONG") ? 10000 : 331;
     for (const struct plugin *const *format = format_registry; *format; format++)
         check_format(*format);
@@ -306,7 +304,6 @@ static void samples_that_do_not_fit(void **unused)
                  "set.rec: an image of 1073610753 bytes is too large", 1073610753},
                 {"shards", "set.rec: an Example holds an encoded image, not bare pixels", NULL, 0}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct sample sample = {
             .image = (const uint8_t *)"x", .image_bytes = 1, .name = "a", .name_bytes = 1};
@@ -330,7 +327,6 @@ static void samples_that_do_not_fit(void **unused)
 
 static void each_call_matters(void **unused)
 {
-    (void)unused;
     for (const struct plugin *const *plugin = format_registry; *plugin; plugin++) {
         struct plugin_choice format;
         char folder[512], pattern[520], *path = NULL;

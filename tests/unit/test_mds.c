@@ -50,7 +50,6 @@ static void zstd_equals_plain(void **unused)
     struct catalog *zstd = catalog_of(GOLDEN "/mds/zstd", "mds", &code);
     uint8_t buffer[2][4096];
 
-    (void)unused;
     if (!zstd) { /* a build without libzstd says so */
         assert_int_equal(code, -ENOTSUP);
         assert_non_null(strstr(fail_reason(), "libzstd-dev"));
@@ -82,7 +81,6 @@ static void damaged_shards(void **unused)
     char *bytes;
     size_t count;
 
-    (void)unused;
     assert_int_equal(file_load(GOLDEN "/mds/columns/shard.00000.mds", 1 << 20, &bytes, &count), 0);
     copy("columns/index.json", "index.json", SIZE_MAX);
     for (size_t cut = 0; cut < count; cut += cut < 400 ? 1 : 97) {
@@ -146,7 +144,6 @@ static void damaged_contents(void **unused)
     size_t count;
     int code;
 
-    (void)unused;
     struct catalog *catalog = catalog_of(GOLDEN "/mds/pil", "mds", &code);
     assert_int_equal(code, 0);
     assert_int_equal(plugin_choose("format", format_registry, "mds", &choice), 0);
@@ -224,7 +221,6 @@ static void a_compressed_shard_has_so_many_samples(void **unused)
 {
     enum { MOST = (64 << 20) / 16 };
 
-    (void)unused;
     for (uint32_t samples = MOST; samples <= MOST + 1; samples++) {
         char text[256];
         int code;
@@ -249,7 +245,6 @@ static void a_compressed_shard_has_so_many_samples(void **unused)
 
 static void lists_that_lie(void **unused)
 {
-    (void)unused;
     copy("pil/shard.00000.mds", "shard.00000.mds", SIZE_MAX);
     put_index("\"raw_data\": {\"basename\": \"shard.00000.mds\"}, \"samples\": 7");
     refuses(test_folder, "mds", -EBADMSG, "6 samples, but index.json says 7");
@@ -277,7 +272,6 @@ static void columns_by_name(void **unused)
 {
     int code;
 
-    (void)unused;
     struct catalog *catalog = catalog_of(GOLDEN "/mds/columns", "mds:label=z", &code);
     struct plugin_choice choice;
     assert_int_equal(code, 0);
@@ -337,7 +331,6 @@ static void usual_names_of_labels(void **unused)
     const int64_t label = last_label_of(GOLDEN "/mds/plain");
     static const char *const shards[] = {"shard.00000.mds", "shard.00001.mds"};
 
-    (void)unused;
     assert_true(label >= 0);
     copy("plain/index.json", "index.json", SIZE_MAX);
     for (size_t i = 0; i < 5; i++) {
@@ -361,7 +354,6 @@ static void a_number_is_the_label_before_a_text(void **unused)
     char *path = file_join(GOLDEN "/mds/columns", "shard.00000.mds"), *bytes;
     size_t count;
 
-    (void)unused;
     assert_int_equal(file_load(path, 1 << 20, &bytes, &count), 0);
     char *caption = memmem(bytes, count, "\"caption\"", 9);
     assert_non_null(caption);
@@ -378,7 +370,6 @@ static void a_text_alone_is_the_label(void **unused)
     char *path = file_join(GOLDEN "/mds/columns", "shard.00000.mds"), *bytes;
     size_t count;
 
-    (void)unused;
     assert_int_equal(file_load(path, 1 << 20, &bytes, &count), 0);
     char *caption = memmem(bytes, count, "\"caption\"", 9), *y = memmem(bytes, count, "\"y\"", 3);
     assert_true(caption && y);

@@ -27,7 +27,6 @@ static void extents_never_overlap_and_merge_again(void **unused)
         uint64_t length;
     } extents[EXTENTS] = {0};
 
-    (void)unused;
     assert_non_null(heap);
     for (int round = 0; round < ROUNDS; round++) {
         uint64_t i = random_below(&random, EXTENTS);
@@ -65,7 +64,6 @@ static void memory_of_one_size_is_used_again_at_once(void **unused)
     struct heap *heap = heap_create(2 << 20, 0, 64);
     void *extents[3];
 
-    (void)unused;
     for (int i = 0; i < 3; i++)
         extents[i] = heap_alloc(heap, 5000);
     for (int i = 0; i < 3; i++)
@@ -85,7 +83,6 @@ static void what_was_freed_can_be_allocated_again(void **unused)
     struct heap *heap = heap_create(2 << 20, 0, 64);
     const uint64_t granules = heap_bytes(heap) / 64;
 
-    (void)unused;
     for (uint64_t count = 1; count < granules; count += 1 + count / 7) {
         void *extent = heap_alloc(heap, count * 64);
         assert_non_null(extent);
@@ -106,7 +103,6 @@ static void what_will_be_used_is_touched(void **unused)
     unsigned char resident[(8 << 20) / 4096];
     uint64_t count = 0;
 
-    (void)unused;
     assert_non_null(heap);
     assert_int_equal(mincore(heap_base(heap), bytes, resident), 0);
     for (uint64_t i = 0; i < bytes / page_bytes; i++)
@@ -123,7 +119,6 @@ static void address_space_is_a_limit(void **unused)
     FILE *file = fopen("/proc/self/statm", "re");
     struct rlimit before, limit;
 
-    (void)unused;
     assert_non_null(file);
     assert_int_equal(fscanf(file, "%llu", &pages), 1);
     fclose(file);
@@ -144,7 +139,6 @@ static jmp_buf refused;
 
 static void jump(j_common_ptr jpeg)
 {
-    (void)jpeg;
     longjmp(refused, 1);
 }
 
@@ -156,7 +150,6 @@ static void virtual_arrays_are_in_memory(void **unused)
     struct jpeg_error_mgr errors;
     struct bump bump;
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 1 << 16, 1 << 20), 0);
     memset(bump_alloc(&bump, 60000), 0xaa, 60000); /* of an image before */
     bump_reset(&bump);

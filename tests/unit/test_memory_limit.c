@@ -63,7 +63,6 @@ static void enter_and_leave(const char *parent, const char *limit_name)
 
 static void version_1(void **unused)
 {
-    (void)unused;
     make_process("7:blkio:/\n4:memory:/user/me\n0::/\n");
     make_group("/memory/user/me", NULL);
     enter_and_leave("/memory/user/me", "memory.limit_in_bytes");
@@ -76,7 +75,6 @@ static void version_2_below_our_own_group(void **unused)
 {
     char group[400];
 
-    (void)unused;
     make_process("0::/user.slice/run.scope\n");
     make_group("/user.slice/run.scope", "cpu memory pids\n");
     enter_and_leave("/user.slice/run.scope", "memory.max");
@@ -93,7 +91,6 @@ static void version_2_below_our_own_group(void **unused)
 /* The kernel refuses "+memory" in a group with processes: a folder simulates that refusal. */
 static void version_2_beside_our_own_group(void **unused)
 {
-    (void)unused;
     make_process("0::/app.slice/shell.scope\n");
     make_group("/app.slice", "memory pids\n");
     make_group("/app.slice/shell.scope/cgroup.subtree_control", NULL);
@@ -104,7 +101,6 @@ static void a_refusal_says_what_to_do(void **unused)
 {
     struct memory_limit limit;
 
-    (void)unused;
     make_process("0::/closed/shell.scope\n");
     make_group("/closed/cgroup.subtree_control", NULL);
     make_group("/closed/shell.scope/cgroup.subtree_control", NULL);

@@ -45,7 +45,6 @@ static void the_data_set_is_large_enough(void **unused)
     struct mlperf_facts facts = good();
     struct mlperf judgement = judge("unet3d-b200", facts);
 
-    (void)unused;
     assert_true(judgement.samples_needed == 3500);
     assert_true(judgement.rules[MLPERF_DATASET].met);
     facts.samples = 3499;
@@ -74,7 +73,6 @@ static void each_rule_is_judged(void **unused)
     struct mlperf_facts facts[MLPERF_RULES];
     char text[MLPERF_TEXT_BYTES];
 
-    (void)unused;
     for (int i = 0; i < MLPERF_RULES; i++)
         facts[i] = good();
     facts[MLPERF_DATASET].samples = 1;
@@ -107,7 +105,6 @@ static void real_gpus_stand_beside(void **unused)
     struct mlperf judgement = judge("unet3d-b200", good());
     char text[MLPERF_TEXT_BYTES];
 
-    (void)unused;
     mlperf_feeds(&judgement, 7 / 0.162, text);
     assert_non_null(strstr(text, "1.00 emulated B200 of 43.2 samples/s"));
     assert_non_null(strstr(text, "1.13 A100 of 38.1, 0.60 H100 of 71.5, 0.57 H200 of 75.3"));
@@ -131,7 +128,6 @@ static void au_leaves_out_the_first_step_of_each_epoch(void **unused)
                                      .first_compute_ns = 100000000}};
     const struct result_run run = {.epochs = epochs, .epoch_count = 2};
 
-    (void)unused;
     assert_true(fabs(result_epoch_mlperf_au_percent(&epochs[0]) - 100 * 0.9 / 1.1) < 1e-9);
     assert_true(fabs(result_run_mlperf_au_percent(&run) - (100 * 0.9 / 1.1 + 100) / 2) < 1e-9);
 }
@@ -158,7 +154,6 @@ static void a_result_of_two_ranks_is_judged(void **unused)
                                   .runs = runs};
     struct mlperf judgement;
 
-    (void)unused;
     for (int i = 0; i < 6; i++) {
         epochs[i] = (struct result_epoch){.samples = 140,
                                           .batches = 20,
@@ -182,7 +177,6 @@ static void shipped_workloads_agree_with_themselves(void **unused)
 {
     int count = 0;
 
-    (void)unused;
     for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
         struct mlperf_workload workload;
         struct plugin_choice choice;

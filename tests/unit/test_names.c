@@ -16,7 +16,6 @@ static void numbers_follow_the_order(void **unused)
 {
     struct names names = {0};
 
-    (void)unused;
     assert_int_equal(number(&names, "b"), 0);
     assert_int_equal(number(&names, "a"), 1);
     assert_int_equal(number(&names, ""), 2);
@@ -36,7 +35,6 @@ static void many_names_cost_no_more_each(void **unused)
     struct names names = {0};
     char text[16];
 
-    (void)unused;
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < COUNT; i++) {
             snprintf(text, sizeof text, "n%08d", i);

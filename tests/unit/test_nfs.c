@@ -119,7 +119,6 @@ static uint64_t calls_of(const char *reader)
 
 static void test_idle_connections_cost_nothing(void **unused)
 {
-    (void)unused;
     uint64_t one = calls_of("nfs:1,version=3");
     assert_int_equal(calls_of("nfs:64,version=3"), one);
     assert_in_range(one, 100, 600);
@@ -127,7 +126,6 @@ static void test_idle_connections_cost_nothing(void **unused)
 
 static void test_reads_spread(void **unused)
 {
-    (void)unused;
     open_reader("nfs:64,version=3");
     for (uint32_t i = 0; i < DEPTH; i++)
         submit(i);
@@ -138,7 +136,6 @@ static void test_reads_spread(void **unused)
 
 static void test_full_socket(void **unused)
 {
-    (void)unused;
     open_reader("nfs:1,version=3");
     nfs_stand_in.sends_most = 1;
     for (uint32_t i = 0; i < DEPTH / 2; i++)
@@ -149,7 +146,6 @@ static void test_full_socket(void **unused)
 
 static void test_broken_connection(void **unused)
 {
-    (void)unused;
     open_reader("nfs:2,version=3");
     uint32_t contexts = nfs_stand_in.contexts;
     for (uint32_t i = 0; i < SHARDS * 2; i++)
@@ -167,7 +163,6 @@ static void test_broken_connection(void **unused)
 /* Whatever has no memory when the reader is opened, all that it had is freed. */
 static void test_open_without_memory(void **unused)
 {
-    (void)unused;
     if (!allocations_counted)
         skip();
     open_reader("nfs:nconnect=2");

@@ -17,7 +17,6 @@ static enum result_cache labels[NODES]; /* of each node, as gathered */
 /* One rank per node. */
 static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
 {
-    (void)state;
     for (uint32_t i = 0; i < NODES; i++) {
         uint8_t *message = (uint8_t *)all + i * bytes;
         struct result_rank rank;
@@ -50,7 +49,6 @@ static void the_worst_node_is_told(void **unused)
 {
     struct result_run run;
 
-    (void)unused;
     for (uint32_t i = 0; i < NODES; i++)
         found[i] = (struct result_cold){.metadata_dropped = true, .resident_bytes = i};
     assert_int_equal(gather(&run), RESULT_CACHE_COLD);
@@ -76,7 +74,6 @@ static void the_server_is_that_of_all(void **unused)
 {
     struct result_run run;
 
-    (void)unused;
     for (uint32_t i = 0; i < NODES; i++)
         found[i] = (struct result_cold){.metadata_dropped = true};
     found[0].server.state = SERVER_UNVERIFIED;

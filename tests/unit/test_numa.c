@@ -13,7 +13,6 @@ static void nodes_with_memory_and_cpus_count(void **unused)
     struct numa numa;
     cpu_set_t before, after;
 
-    (void)unused;
     folder_put("devices/system/node/has_memory", "0,2-3,8\n");
     folder_put("devices/system/node/node0/cpulist", "0-511\n");
     folder_put("devices/system/node/node2/cpulist", "\n");
@@ -36,7 +35,6 @@ static void a_thread_is_kept_on_its_node(void **unused)
     char text[32];
     int cpu = 0;
 
-    (void)unused;
     assert_int_equal(sched_getaffinity(0, sizeof before, &before), 0);
     while (!CPU_ISSET((size_t)cpu, &before))
         cpu++;
@@ -59,7 +57,6 @@ static void without_nodes_there_is_one(void **unused)
 {
     struct numa numa;
 
-    (void)unused;
     numa_find(&numa, "/nonexistent");
     assert_int_equal(numa.count, 1);
     numa_run_on(&numa, 0);

@@ -30,7 +30,6 @@ static void adjacent_extents_are_joined(void **unused)
     struct disk_map map = {0};
     uint64_t at = 0;
 
-    (void)unused;
     assert_int_equal(disk_map_find(&map, 0, 1, &at), 0);
     assert_int_equal(add(&map, 0, 8 * BLOCK, 2 * BLOCK, FIEMAP_EXTENT_SHARED), 0);
     assert_int_equal(add(&map, 2 * BLOCK, 10 * BLOCK, BLOCK, FIEMAP_EXTENT_MERGED), 0);
@@ -73,7 +72,6 @@ static void what_is_not_on_the_disk_as_it_is_read_is_refused(void **unused)
     };
     struct disk_map map = {0};
 
-    (void)unused;
     assert_int_equal(add(&map, 0, 7 * BLOCK, BLOCK, 0), 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(add(&map, cases[i].file, cases[i].disk, cases[i].bytes, cases[i].flags),
@@ -94,7 +92,6 @@ static void every_byte_has_one_place(void **unused)
     struct disk_map map = {0};
     uint64_t where[EXTENTS], from[EXTENTS], file = 0;
 
-    (void)unused;
     for (uint32_t i = 0; i < EXTENTS; i++) {
         const uint64_t bytes = (1 + random_next(&random) % 9) * BLOCK;
         from[i] = file;
@@ -127,7 +124,6 @@ static void a_file_with_a_hole(void **unused)
     struct disk_map map;
     int fd = open(path, O_CREAT | O_RDWR, 0600);
 
-    (void)unused;
     assert_true(fd >= 0);
     assert_int_equal(ftruncate(fd, 1 << 20), 0);
     assert_int_equal(pwrite(fd, "x", 1, (1 << 20) - 1), 1);
@@ -198,7 +194,6 @@ static void refused(unsigned of_major, const char *why)
 
 static void a_file_system_names_its_namespace(void **unused)
 {
-    (void)unused;
     make_sysfs();
     struct nvme_disk disk = find(0);
     assert_string_equal(disk.name, "ng0n1");
@@ -218,7 +213,6 @@ static void a_file_system_names_its_namespace(void **unused)
 
 static void what_is_no_namespace_is_refused(void **unused)
 {
-    (void)unused;
     make_sysfs();
     refused(7, "is on loop0, not on an NVMe namespace");
     refused(8, "is not on one block device");
@@ -258,7 +252,6 @@ static void only_reads_are_built(void **unused)
     struct random random = random_start(3);
     uint8_t memory[8];
 
-    (void)unused;
     assert_int_equal(nvme_command_code, 0xc0484e80); /* _IOWR('N', 0x80, struct nvme_uring_cmd) */
     for (int i = 0; i < 1000; i++) {
         const struct nvme_disk disk = {.nsid = 1 + (uint32_t)i,
@@ -284,7 +277,6 @@ static void a_status_of_the_disk_is_an_error(void **unused)
 {
     const char *why = NULL;
 
-    (void)unused;
     assert_int_equal(nvme_command_error(0, &why), 0);
     assert_int_equal(nvme_command_error(-EINTR, &why), -EINTR);
     assert_null(why);

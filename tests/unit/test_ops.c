@@ -46,7 +46,6 @@ static void read_only_is_not_written(void **unused)
     struct format_writer writer;
     char *path;
 
-    (void)unused;
     assert_int_equal(plugin_choose("format", format_registry, "readonly", &choice), 0);
     check_refused(format_check_writable(choice.plugin));
     check_refused(format_shard_path(choice.plugin, test_folder, 0, 1, &path));
@@ -62,7 +61,6 @@ static void read_only_is_not_packed(void **unused)
     struct pack_figures figures;
     char source[] = "synthetic:count=3", format[] = "readonly", target[128];
 
-    (void)unused;
     snprintf(target, sizeof target, "%s", folder_path("target"));
     memset(&job, 0, sizeof job);
     assert_int_equal(option_defaults(pack_options, &job), 0);
@@ -83,7 +81,6 @@ static void read_only_is_not_packed(void **unused)
 
 static void nobody_lacks_what_is_called(void **unused)
 {
-    (void)unused;
     FOR_ALL(format_registry, format_ops, ops->detect && (ops->index || ops->walk) && ops->parse);
     FOR_ALL(reader_registry, reader_ops,
             ops->open && ops->close && ops->submit && ops->reap &&
@@ -106,7 +103,6 @@ static void each_launcher_is_known(void **unused)
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     const struct plugin *mpi = ranks_registry[0];
 
-    (void)unused;
     if (strcmp(mpi->name, "mpi") != 0)
         skip();
     for (size_t i = 0; i < 4; i++)
@@ -133,7 +129,6 @@ static void nobody_trains_alone(void **unused)
     struct exchange exchange;
     struct ranks ranks = {.place = {.ranks = 1}};
 
-    (void)unused;
     assert_int_equal(exchange_choose(&exchange, "auto", &ranks), 0);
     assert_string_equal(exchange.choice.plugin->name, "none");
     plugin_release(&exchange.choice);

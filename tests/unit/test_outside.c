@@ -44,13 +44,11 @@ static void end(int socket, pid_t child)
 
 static bool never(void *context)
 {
-    (void)context;
     return false;
 }
 
 static bool at_once(void *context)
 {
-    (void)context;
     return true;
 }
 
@@ -61,7 +59,6 @@ static void test_commands(void **state)
     struct child_result result;
     int socket;
 
-    (void)state;
     pid_t child = start(&socket);
     outside_use(socket, commands, 4);
     assert_int_equal(outside_run(commands[0], &waits, &result), 0);
@@ -84,7 +81,6 @@ static void test_text(void **state)
     struct child_result result;
     int socket;
 
-    (void)state;
     pid_t child = start(&socket);
     outside_use(socket, commands, 4);
     assert_int_equal(outside_run(commands[2], &task, &result), 0);
@@ -103,7 +99,6 @@ static void test_holders(void **state)
                                 {.inode = 2, .device = 1, .path = "/nor/this"}};
     int socket;
 
-    (void)state;
     pid_t child = start(&socket);
     outside_use(socket, commands, 4);
     outside_find_holders(holders, 2);
@@ -120,7 +115,6 @@ static void test_garbage(void **state)
     unsigned char bytes[4096];
     int socket;
 
-    (void)state;
     pid_t child = start(&socket);
     outside_use(socket, commands, 4);
     for (size_t size = 1; size <= sizeof bytes; size *= 2) {

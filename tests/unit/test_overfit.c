@@ -43,7 +43,6 @@ static double overfit(const char *backend)
 
 static void images_are_learnt_by_heart(void **unused)
 {
-    (void)unused;
     for (const struct plugin *const *plugin = backend_registry; *plugin; plugin++) {
         if (plugin_usable(*plugin))
             print_message("%s: not on this machine: %s\n", (*plugin)->name, fail_reason());

@@ -25,7 +25,6 @@ static void lines_follow_what_was_added(void **unused)
 {
     const uint64_t bytes = (uint64_t)READS * READ_BYTES, credit = bytes / 10;
 
-    (void)unused;
     struct pace pace = {0};
     const uint64_t all_ns = read_all(&pace, credit);
     for (uint64_t k = 1; k <= 100; k++) {
@@ -46,7 +45,6 @@ static void ends_and_nothing(void **unused)
 {
     struct pace pace = {0};
 
-    (void)unused;
     assert_int_equal(pace_when(&pace, 5), 0);
     assert_int_equal(pace_amount(&pace, 5), 0);
     pace_add(&pace, 100, 10);

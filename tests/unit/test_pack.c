@@ -61,7 +61,6 @@ static void raw_pixels_become_the_same_jpeg_from_each_layout(void **unused)
     struct image_header header;
     size_t hwc_bytes = make_jpeg(&hwc, SAMPLE_RAW_HWC), chw_bytes = make_jpeg(&chw, SAMPLE_RAW_CHW);
 
-    (void)unused;
     assert_int_equal(hwc_bytes, chw_bytes);
     assert_memory_equal(hwc, chw, hwc_bytes);
     assert_int_equal(make_jpeg(&bgr, SAMPLE_RAW_HWC_BGR), hwc_bytes);
@@ -110,7 +109,6 @@ static void larger_images_are_shrunk_from_each_layout(void **unused)
     struct recoder recoder;
     size_t capacity = 0;
 
-    (void)unused;
     assert_int_equal(recoder_open(&recoder, &(struct recode){.side = 8, .quality = 95}), 0);
     shrink_to_8(&recoder, sample);
     static const enum sample_encoding raws[] = {SAMPLE_RAW_HWC, SAMPLE_RAW_CHW, SAMPLE_RAW_HWC_BGR};
@@ -135,7 +133,6 @@ static void images_become_the_pixels_that_they_decode_to(void **unused)
     void *image = NULL;
     size_t capacity = 0;
 
-    (void)unused;
     assert_int_equal(recoder_open(&recoder, &(struct recode){.raw = true}), 0);
     static const enum sample_encoding raws[] = {SAMPLE_RAW_HWC, SAMPLE_RAW_CHW, SAMPLE_RAW_HWC_BGR};
     for (size_t i = 0; i < sizeof raws / sizeof *raws; i++) {
@@ -165,7 +162,6 @@ static void an_image_that_claims_too_many_pixels_is_not_shrunk(void **unused)
     void *jpeg = NULL;
     size_t capacity = 0;
 
-    (void)unused;
     assert_int_equal(recoder_open(&recoder, &(struct recode){.side = 65534}), 0);
     assert_int_equal(recoder_apply(&recoder, &huge, &jpeg, &capacity), -EBADMSG);
     assert_null(recoder.pixels);
@@ -184,7 +180,6 @@ static void raw_pixels_that_cannot_be_are_refused(void **unused)
     void *jpeg = NULL;
     size_t capacity = 0, count;
 
-    (void)unused;
     raw.width = 3;
     assert_int_equal(image_to_jpeg(&raw, 90, &jpeg, &capacity, &count), -EBADMSG);
     raw.width = 70000;
@@ -201,7 +196,6 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
     size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
     struct image_header header;
 
-    (void)unused;
     for (size_t cut = 0; cut < bytes; cut++) {
         void *copy = malloc(cut ? cut : 1);
         assert_non_null(copy);
@@ -227,7 +221,6 @@ static void the_first_complaint_is_given(void **unused)
     void *jpeg;
     size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rests / sizeof *rests; i++) {
         const size_t kept = bytes - 2 - rests[i].lost;
         uint8_t *copy = malloc(kept + sizeof rests[i].bytes + 2);
@@ -250,7 +243,6 @@ static void without_memory_no_jpeg_is_called_damaged(void **unused)
     const uint64_t before = counter_get(&allocations);
     unsigned refused = 0;
 
-    (void)unused;
     assert_int_equal(image_verify(jpeg, bytes, &limits), 0);
     const uint64_t count = counter_get(&allocations) - before;
     for (uint64_t at = 1; at <= count; at++) {
@@ -270,7 +262,6 @@ static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
     size_t bytes = make_jpeg(&jpeg, SAMPLE_RAW_HWC);
     struct image_header header;
 
-    (void)unused;
     memcpy((uint8_t *)jpeg + bytes - 6, "\xff\xd9\xff\xd9", 4);
     assert_int_equal(image_header_check(jpeg, bytes, &header), 0);
     assert_int_equal(image_verify(jpeg, bytes, &limits), -EBADMSG);
@@ -304,7 +295,6 @@ static void labels_ids_and_names_are_kept(void **unused)
     const struct source_config site = {.threads = 1, .quality = 90};
     struct source before, after;
 
-    (void)unused;
     if (source_open(&before, "auto", made, &site))
         fail_msg("%s", fail_reason());
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -347,7 +337,6 @@ static void labels_of_paths_are_numbered_without_gaps(void **unused)
     static const int32_t want[] = {1, 1, 2, 2, 0, 0};
     struct labels labels;
 
-    (void)unused;
     assert_non_null(catalog);
     assert_false(labels_in_paths(catalog));
     catalog->shards[0].label = 40;

@@ -15,7 +15,6 @@ static int trials = 1000;
 /* 2 * scipy.stats.t.sf(|t|, df) and scipy.stats.t.ppf(1 - p / 2, df) */
 static void student_as_scipy(void **unused)
 {
-    (void)unused;
     assert_near(student_p(2.5, 1), 0.24223788318168682, 1e-13);
     assert_near(student_p(2.5, 2), 0.12961172022151082, 1e-13);
     assert_near(student_p(-2.5, 4), 0.06676654481198814, 1e-13);
@@ -42,7 +41,6 @@ static void pairs_as_scipy(void **unused)
     double ones[8], ratios[8];
     struct paired paired = paired_test(a, b, 5, 1, false);
 
-    (void)unused;
     assert_int_equal(paired.pairs, 5);
     assert_near(paired.ratio, 0.9486182467211504, 1e-12);
     assert_near(paired.low, 0.939713938948981, 1e-10);
@@ -66,7 +64,6 @@ static void few_or_equal_pairs(void **unused)
     const double a[] = {100, 200, 300, 400, 500}, b[] = {90, 180, 270, 360, 450};
     struct paired paired = paired_test(a, b, 1, 1, false);
 
-    (void)unused;
     assert_near(paired.ratio, 0.9, 1e-12);
     assert_true(isnan(paired.p) && isnan(paired.low) && paired.coverage == 0);
     assert_true(isnan(paired_test(a, b, 0, 1, false).ratio));
@@ -85,7 +82,6 @@ static void turns_make_up_a_pair(void **unused)
     const double logs[] = {.01, -.004, .02, .013, .007, -.001, .9, .002, .012, .004, -.7, .01, .5};
     double ones[13], ratios[13];
 
-    (void)unused;
     for (int i = 0; i < 13; i++) {
         ones[i] = 1;
         ratios[i] = exp(logs[i]);
@@ -106,7 +102,6 @@ static void holm_as_statsmodels(void **unused)
 {
     double four[] = {.01, .04, .03, .005}, three[] = {.2, .01, .9};
 
-    (void)unused;
     paired_holm(four, 4);
     paired_holm(three, 3);
     assert_near(four[0], 0.03, 1e-12);
@@ -123,19 +118,16 @@ static void holm_as_statsmodels(void **unused)
 /* Sequential runs on one storage; *state persists between runs. */
 static double run_normal(struct random *random, double *state)
 {
-    (void)state;
     return 100 + 1.5 * random_normal(random);
 }
 
 static double run_lognormal(struct random *random, double *state)
 {
-    (void)state;
     return exp(0.3 * random_normal(random));
 }
 
 static double run_bursty(struct random *random, double *state)
 {
-    (void)state;
     return (random_below(random, 10) ? 100 : 75) + random_normal(random);
 }
 
@@ -183,7 +175,6 @@ static void equal_options_differ_rarely(void **unused)
     struct random random = random_start(5);
     double rates[4][PAIRS];
 
-    (void)unused;
     for (uint64_t rivals = 1; rivals <= 3; rivals += 2)
         for (size_t law = 0; law < sizeof laws / sizeof laws[0]; law++) {
             print_message("%llu rivals, %-10s", (unsigned long long)rivals, laws[law].name);
@@ -214,7 +205,6 @@ static void five_percent_are_found(void **unused)
     double rates[2][PAIRS];
     int found = 0;
 
-    (void)unused;
     for (int trial = 0; trial < trials; trial++) {
         sit(&laws[0], &random, 5, 2, 0.95, rates);
         found += paired_test(rates[0], rates[1], 5, 1, false).p < 0.05;
@@ -233,7 +223,6 @@ static void turns_cancel_drift(void **unused)
     struct random random = random_start(8);
     int found[2] = {0}, alarms = 0;
 
-    (void)unused;
     for (int trial = 0; trial < trials; trial++) {
         double rates[2][ROUNDS], slower[ROUNDS], drift = 0;
         for (size_t i = 0; i < ROUNDS; i++) {
@@ -265,7 +254,6 @@ static void covers_after_stopping(void **unused)
     struct random random = random_start(7);
     double rates[2][PAIRS];
 
-    (void)unused;
     for (size_t law = 0; law < sizeof laws / sizeof laws[0]; law++) {
         print_message("until, %-10s", laws[law].name);
         for (size_t i = 0; i < 4; i++) {

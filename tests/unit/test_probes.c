@@ -40,7 +40,6 @@ static void samples_come_in_time(void **unused)
         .interval_ns = 10000000};
     uint64_t start_ns = clock_now_ns();
 
-    (void)unused;
     struct sampler *sampler = sampler_open(&site);
     assert_non_null(sampler);
     assert_int_equal(sampler_start(sampler), 0);
@@ -72,7 +71,6 @@ static uint64_t held_answer;
 
 static int held_open(struct probe *probe, const struct probe_site *site)
 {
-    (void)site;
     return metric_add(&probe->metrics, "", "asked_count", METRIC_COUNTER, 1) ? 0 : -ENOMEM;
 }
 
@@ -119,7 +117,6 @@ static bool hold_up_the_second_sample(void)
 /* An hour between samples delays the end of a run by nothing. */
 static void a_stop_does_not_wait_for_the_next_sample(void **unused)
 {
-    (void)unused;
     const struct sampler_site site = {.probes = {.roots = &telemetry_roots_usual},
                                       .names = "memory",
                                       .interval_ns = UINT64_C(3600000000000)};
@@ -141,7 +138,6 @@ static void a_sample_that_was_held_up_is_taken_again(void **unused)
 {
     const uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
 
-    (void)unused;
     while (!hold_up_the_second_sample())
         assert_true(clock_now_ns() < end_ns);
 }
@@ -186,7 +182,6 @@ static void asked_for_probes_must_be_there(void **unused)
     const uint64_t end_ns = clock_now_ns() + PATIENCE_NS;
     struct gpu_rows rows = {0};
 
-    (void)unused;
     assert_null(sampler_open(&missing));
     assert_non_null(strstr(fail_reason(), "no block device"));
     assert_null(sampler_open(&unknown));

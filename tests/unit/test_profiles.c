@@ -31,7 +31,6 @@ static void every_shipped_profile_is_whole(void **unused)
 {
     int count = 0;
 
-    (void)unused;
     for (const struct profile_shipped *row = profile_shipped; row->family; row++, count++) {
         struct ini ini, again;
         struct sizing_inputs inputs;
@@ -61,7 +60,6 @@ static void lines_of_an_ini_file(void **unused)
     } entries[] = {{"Key-One", "v = w", 4}, {"bare", NULL, 5}, {"k", "", 8}, {"k", "2", 9}};
     struct ini ini;
 
-    (void)unused;
     assert_int_equal(ini_parse("f", text, strlen(text), &ini), 0);
     assert_int_equal(ini.entry_count, 4);
     for (int i = 0; i < 4; i++) {
@@ -123,7 +121,6 @@ static void mistakes_in_an_ini_file(void **unused)
                 {many[0], "f: more than 256 sections", 0},
                 {many[1], "f: [a] has more than 1024 keys", 0}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ini ini;
         int code = ini_parse("f", rows[i].text,
@@ -147,7 +144,6 @@ static void a_figure_without_a_source_is_refused(void **unused)
 {
     struct ini ini;
 
-    (void)unused;
     assert_int_equal(profiles_parse("x.ini", "[storage]\nread-bytes-per-s=1e9\n", &ini), -EINVAL);
     assert_non_null(strstr(fail_reason(), "[storage] has no source="));
     ini_release(&ini);
@@ -170,7 +166,6 @@ static void a_folder_of_profiles_comes_first(void **unused)
     const struct profile_shipped *row = profile_shipped;
     struct ini ini;
 
-    (void)unused;
     while (strcmp(row->family, "storage") != 0)
         row++;
     assert_non_null(mkdtemp(folder));
@@ -203,7 +198,6 @@ static void quantities_are_parsed(void **unused)
                                       "1 GB", "1 +- 5", "1 +-%", "1 +--5%", "1 +-inf%"};
     struct quantity quantity;
 
-    (void)unused;
     assert_int_equal(quantity_parse("14e9", &quantity), 0);
     assert_true(quantity.value == 14e9 && quantity.spread == 0);
     assert_int_equal(quantity_parse("14e9 +-10%", &quantity), 0);
@@ -221,7 +215,6 @@ static void measured_quantities_are_read_again(void **unused)
         {100, 99, 103, 0.03}, {100, 20, 110, 0.8}, {100, 1, 2000, 19}, {100, -50, 90, 1.5},
         {1, 0, 1e300, 1e6},   {0, 0, 0, 0},        {0, 0, 5, 0},       {12345.6789, 0, 0, 1}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
         const double *m = measured[i];
         const struct quantity quantity = quantity_of_interval(m[0], m[1], m[2]);
@@ -252,7 +245,6 @@ static void apply(const char *text, int wanted, const char *reason)
 
 static void unknown_figures_are_refused(void **unused)
 {
-    (void)unused;
     apply("[storage]\nsource=me\nread-bytes-per-sec=1\n", -EINVAL, "x.ini:3: unknown figure");
     apply("[storage]\nsource=me\nread-bytes-per-s=1 GB\n", -EINVAL, "x.ini:3: read-bytes-per-s");
     apply("[storage]\nsource=me\nscope=all\n", -EINVAL, "'job' or 'node'");
@@ -274,7 +266,6 @@ static void what_would_not_count_is_refused(void **unused)
     struct sizing_inputs inputs;
     struct ini ini;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_int_equal(profiles_parse("x.ini", wrong[i].text, &ini), -EINVAL);
         assert_non_null(strstr(fail_reason(), wrong[i].reason));
@@ -301,7 +292,6 @@ static void later_profiles_override(void **unused)
     struct sizing_inputs inputs;
     struct ini ini;
 
-    (void)unused;
     sizing_inputs_start(&inputs);
     assert_int_equal(profiles_parse("gpu", gpu, &ini), 0);
     assert_int_equal(sizing_inputs_apply(&inputs, &ini, "unet3d"), 0);

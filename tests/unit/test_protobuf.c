@@ -17,7 +17,6 @@ static void fields_of_each_wire_type(void **unused)
     struct protobuf_cursor cursor = protobuf_start(message, sizeof message);
     struct protobuf_field field;
 
-    (void)unused;
     assert_int_equal(protobuf_next(&cursor, &field), 1);
     assert_int_equal(field.number, 1);
     assert_int_equal(field.value, 150);
@@ -42,7 +41,6 @@ static void expect_damage(const char *bytes, size_t count)
 
 static void damage_is_found(void **unused)
 {
-    (void)unused;
     expect_damage("\x08", 1);                                              /* not a number */
     expect_damage("\x08\x80", 2);                                          /* truncated */
     expect_damage("\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12); /* over 64 bits */
@@ -63,7 +61,6 @@ static void varints_come_back(void **unused)
 {
     const uint64_t values[] = {0, 1, 127, 128, 16383, 16384, UINT32_MAX, UINT64_MAX};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         uint8_t bytes[10];
         size_t count = (size_t)(protobuf_put_varint(bytes, values[i]) - bytes);

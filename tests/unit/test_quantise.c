@@ -57,7 +57,6 @@ static void ranges_are_those_of_numpy(void **unused)
                   {outliers, 600}, {few_bins, 90},    {gaps, 2047}};
     uint64_t counts[QUANTISE_BINS];
 
-    (void)unused;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         for (uint64_t j = 0; j < QUANTISE_BINS; j++)
             counts[j] = shapes[i].count(j);
@@ -71,7 +70,6 @@ static void a_histogram_widens_and_loses_nothing(void **unused)
     const float small[] = {0, 0.5f, -1, 0.25f}, large[] = {-3, 0, 100}, bad[] = {1, NAN};
     uint64_t sum = 0;
 
-    (void)unused;
     assert_true(quantise_range(&histogram, QUANTISE_KL) == 0);
     magnitudes_observe(&histogram, 4, small);
     assert_true(histogram.range == 1 && histogram.counts[QUANTISE_BINS - 1] == 1);
@@ -92,7 +90,6 @@ static void a_percentile_leaves_one_in_10000(void **unused)
 {
     struct magnitudes histogram = {0};
 
-    (void)unused;
     for (uint32_t i = 100000; i > 0; i--) {
         const float value = i % 2 ? (float)i : -(float)i;
         magnitudes_observe(&histogram, 1, &value);
@@ -108,7 +105,6 @@ static void weights_fill_their_channel(void **unused)
     int8_t quantised[3][3];
     float steps[3];
 
-    (void)unused;
     quantise_weights(3, 3, &weights[0][0], &quantised[0][0], steps);
     const int8_t wanted[3][3] = {{-127, 64, 1}, {0, 0, 0}, {127, 63, -127}};
     assert_memory_equal(quantised, wanted, sizeof wanted);
@@ -160,7 +156,6 @@ static void convolutions_of_sixteens_become_int8(void **unused)
     struct quantise_node *nodes = calloc(graph->node_count, sizeof *nodes);
     float *ranges = calloc(graph->node_count, sizeof *ranges);
 
-    (void)unused;
     struct quantise_share share;
     quantise_plan(graph, ranges, nodes); /* no range is known */
     assert_int_equal(quantise_count(graph, ranges, &share), 0);
@@ -289,7 +284,6 @@ static void int8_is_that_of_the_reference(void **unused)
 {
     static const char *const names[] = {"reference", "cpu", "cuda", NULL};
 
-    (void)unused;
     for (int i = 0; names[i]; i++) {
         struct graph *graphs[] = {mixed(), training_graph("tiny", SIDE, CLASSES)};
         for (int j = 0; j < 2 && there_is(names[i]); j++)
@@ -323,7 +317,6 @@ static void all_backends_find_the_same_ranges(void **unused)
     static const char *const names[] = {"cpu", "cuda", NULL};
     struct graph *graph = mixed();
 
-    (void)unused;
     for (int i = 0; names[i]; i++)
         for (int method = 0; there_is(names[i]) && quantise_methods[method]; method++)
             find_same(names[i], graph, (enum quantise_method)method);
@@ -340,7 +333,6 @@ static void what_is_no_number_is_told_of(void **unused)
     const struct trainer_batch batch = {.rows = rows, .count = 1};
     float *weights = calloc(graph->parameter_floats, sizeof *weights);
 
-    (void)unused;
     weights[0] = INFINITY;
     for (int i = 0; names[i]; i++) {
         struct plugin_choice choice;

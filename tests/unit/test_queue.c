@@ -51,7 +51,6 @@ static void every_entry_arrives_once(void **unused)
     struct thread makers[PRODUCERS] = {0}, takers[CONSUMERS] = {0};
     uintptr_t sum = 0, count = 0;
 
-    (void)unused;
     for (int i = 0; i < CONSUMERS; i++) {
         consumers[i] = (struct side){.queue = queue};
         assert_int_equal(thread_start(&takers[i], "taker", consume, &consumers[i]), 0);
@@ -79,7 +78,6 @@ static void order_is_kept_with_one_producer(void **unused)
     void *got[8];
     uintptr_t next = 0;
 
-    (void)unused;
     for (uintptr_t i = 0; i < 100; i++) {
         assert_int_equal(queue_push(queue, &i), 0);
         if (i % 3 == 2)
@@ -97,7 +95,6 @@ static void cancel_wakes_everybody(void **unused)
     struct thread taker = {0};
     void *entry = NULL;
 
-    (void)unused;
     assert_int_equal(thread_start(&taker, "taker", consume, &side), 0);
     queue_cancel(queue);
     assert_int_equal(thread_join(&taker), -ECANCELED);
@@ -115,7 +112,6 @@ static void values_of_any_size(void **unused)
     } in[4] = {{"one"}, {"two"}, {"three"}, {"twelve bytes"}}, out[4] = {0};
     struct queue *queue = queue_create(4, sizeof *in);
 
-    (void)unused;
     assert_int_equal(queue_push_many(queue, in, 3), 0);
     assert_int_equal(queue_pop_many(queue, out, 2, false), 2);
     assert_int_equal(queue_push_many(queue, in + 1, 3), 0);
@@ -137,7 +133,6 @@ static void a_pop_waits_no_longer_than_asked(void **unused)
     void *got = NULL, *entry = &got;
     const uint64_t start_ns = clock_now_ns();
 
-    (void)unused;
     assert_int_equal(queue_pop_within(queue, &got, 1, 1000000), 0);
     assert_true(queue_wait_ns(queue) >= 1000000);
     assert_true(queue_wait_ns(queue) <= clock_now_ns() - start_ns);
@@ -154,7 +149,6 @@ static void a_wake_ends_one_pop(void **unused)
     struct thread thread = {0};
     void *got = NULL, *entry = &got;
 
-    (void)unused;
     queue_wake(queue);
     assert_int_equal(queue_pop_within(queue, &got, 1, UINT64_MAX), 0);
     assert_int_equal(thread_start(&thread, "waker", wake, queue), 0);
@@ -171,7 +165,6 @@ static void waits_count_while_they_last(void **unused)
 {
     struct stall stall = {0};
 
-    (void)unused;
     stall_begin(&stall, 100);
     assert_int_equal(stall_ns(&stall, 130), 30);
     stall_begin(&stall, 140);

@@ -29,7 +29,6 @@ static void the_capacity_is_found(void **unused)
     const double capacities[] = {0.013, 0.5, 1, 1.01, 3.7, 64, 5000};
     const double shares[] = {0.01, 0.5, 0.9, 0.98, 1, 1.02, 1.3, INFINITY};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof capacities / sizeof *capacities; i++)
         for (size_t j = 0; j < sizeof shares / sizeof *shares; j++) {
             struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 3};
@@ -48,7 +47,6 @@ static void steady_storage_takes_four_runs(void **unused)
 {
     const double capacities[] = {1.3, 3.7, 61, 5000};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof capacities / sizeof *capacities; i++) {
         struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 3};
         assert_int_equal(search_for(&search, capacities[i], 1, 0), 4);
@@ -61,7 +59,6 @@ static void a_wrong_preview_is_overturned(void **unused)
     struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 3};
     struct ramp_step step;
 
-    (void)unused;
     while ((step = ramp_search_next(&search)).preview) /* 32 holds, they say, 64 does not */
         ramp_search_add(&search, step, step.load < 64, step.load);
     search_for(&search, 37, INFINITY, 0);
@@ -81,7 +78,6 @@ static void one_run_decides_nothing(void **unused)
 {
     struct ramp_search search = {.from = 4, .to = 100, .precision = 0.5, .runs = 3};
 
-    (void)unused;
     ramp_search_add(&search, (struct ramp_step){.load = 4}, false, 4);
     ramp_search_add(&search, (struct ramp_step){.load = 4}, true, 4);
     assert_true(ramp_search_next(&search).load == 4); /* they disagree */
@@ -97,7 +93,6 @@ static void runs_that_err_widen_the_interval(void **unused)
 {
     struct ramp_search search = {.from = 1, .to = 65536, .precision = 0.02, .runs = 5};
 
-    (void)unused;
     search_for(&search, 37, 1, 0.1);
     const struct ramp_answer answer = ramp_search_answer(&search);
     assert_true(answer.low < 37 && answer.high >= 37);
@@ -110,7 +105,6 @@ static void the_ends_are_reached(void **unused)
     struct ramp_search fast = {.from = 1, .to = 100, .precision = 0.02, .runs = 1};
     struct ramp_search slow = fast;
 
-    (void)unused;
     search_for(&fast, INFINITY, 1, 0);
     struct ramp_answer answer = ramp_search_answer(&fast);
     assert_true(answer.held == 100 && answer.failed == 0 && isinf(answer.high));
@@ -153,7 +147,6 @@ static void the_rate_is_of_the_intervals(void **unused)
 {
     struct result_epoch epoch = played;
 
-    (void)unused;
     epoch.paced_ns = UINT64_C(109) * 10000000;
     epoch.wall_ns = epoch.first_batch_ns + UINT64_C(110) * 10000000; /* the last one is held */
     struct ramp_point point = point_of(&epoch, 0);
@@ -172,7 +165,6 @@ static void what_was_read_ahead_is_no_rate(void **unused)
 {
     struct result_epoch epoch = played;
 
-    (void)unused;
     epoch.paced_ns = UINT64_C(109) * 10000000;
     epoch.read_samples = 440;
     epoch.read_ns = UINT64_C(110) * 12500000;

@@ -33,7 +33,6 @@ static void generators_are_the_published_ones(void **unused)
                                        UINT64_C(8476171486693032832)};
     struct random random = random_start(1234567);
 
-    (void)unused;
     assert_memory_equal(random.state, splitmix, sizeof splitmix);
     random = (struct random){{1, 2, 3, 4}};
     for (size_t i = 0; i < sizeof xoshiro / sizeof *xoshiro; i++)
@@ -45,7 +44,6 @@ static void bounded_numbers_are_even(void **unused)
     struct random random = random_start(1);
     uint32_t cells[7] = {0};
 
-    (void)unused;
     for (int i = 0; i < 70000; i++)
         cells[random_below(&random, 7)]++;
     assert_true(fabs(excess(cells, 7, 10000)) < 4);
@@ -64,7 +62,6 @@ static void normals_are_normal_and_known_by_number(void **unused)
     uint32_t cells[CELLS] = {0};
     double sum = 0, product[2] = {0};
 
-    (void)unused;
     random_normals(9, 0, COUNT, 3, all);
     for (int i = 0; i < COUNT; i++) {
         cells[(int)(CELLS * (0.5 + 0.5 * erf(all[i] / 3 * M_SQRT1_2)))]++;
@@ -86,7 +83,6 @@ static void normals_are_normal_and_known_by_number(void **unused)
 
 static void a_permutation_is_a_bijection_with_an_inverse(void **unused)
 {
-    (void)unused;
     for (uint64_t count = 1; count < 2100; count += count < 300 ? 1 : 97) {
         struct permutation permutation = permutation_start(count, count);
         uint8_t seen[2100] = {0};
@@ -115,7 +111,6 @@ static void small_permutations_reach_every_order(void **unused)
 {
     uint32_t orders[120] = {0};
 
-    (void)unused;
     for (uint64_t seed = 0; seed < 24000; seed++) {
         struct permutation permutation = permutation_start(seed, 5);
         uint32_t rank = 0;
@@ -138,7 +133,6 @@ static void large_permutations_look_random(void **unused)
     static const uint64_t counts[] = {512, 784, 1040, 65536};
     enum { SEEDS = 25600 };
 
-    (void)unused;
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
         const uint64_t count = counts[k];
         uint32_t pairs[256] = {0}, halves[256] = {0}, fixed = 0, follow = 0;
@@ -179,7 +173,6 @@ static void orders_never_change(void **unused)
     struct permutation permutation = permutation_start(1, 10);
     struct permutation many = permutation_start(1, 1281167);
 
-    (void)unused;
     for (uint64_t i = 0; i < 10; i++)
         assert_true(permutation_at(&permutation, i) == small[i]);
     for (uint64_t i = 0; i < 6; i++)
@@ -192,7 +185,6 @@ static void each_round_has_its_order(void **unused)
 {
     uint32_t order[8], next[8], again[8], seen = 0;
 
-    (void)unused;
     random_order(5, 0, order, 8);
     random_order(5, 1, next, 8);
     random_order(5, 0, again, 8);

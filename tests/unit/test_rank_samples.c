@@ -25,7 +25,6 @@ static uint64_t sum(uint64_t limit, uint64_t ranks, enum plan_remainder remainde
 
 static void the_shares_add_up(void **unused)
 {
-    (void)unused;
     for (uint64_t ranks = 1; ranks <= 17; ranks++)
         for (uint64_t limit = ranks; limit < 100; limit++) {
             assert_int_equal(sum(limit, ranks, PLAN_UNEVEN), limit);
@@ -38,7 +37,6 @@ static void a_limit_per_rank_is_each_rank_s(void **unused)
 {
     struct job job = {.order = {.limit_samples_per_rank = 7, .ranks = 3, .rank = 2}};
 
-    (void)unused;
     assert_int_equal(order_rank_samples(&job.order), 7);
     job.order.limit_samples_per_rank = 0;
     assert_int_equal(order_rank_samples(&job.order), 0); /* all */
@@ -51,7 +49,6 @@ static void ranks_share_a_job(void **unused)
     struct job job = {.order = {.ranks = 1, .remainder = PLAN_UNEVEN},
                       .trainer = (char *)(uintptr_t) "none"};
 
-    (void)unused;
     assert_int_equal(job_share(&job, &(struct ranks_place){.ranks = 1, .rank = 7}), 0);
     assert_true(job.order.ranks == 1 && job.order.rank == 0);
     struct ranks alone = ranks_alone();
@@ -82,7 +79,6 @@ static void check(const char *limit, const char *per_rank, const char *reason)
 
 static void a_share_of_nothing_is_refused(void **unused)
 {
-    (void)unused;
     check("4", "all", NULL);
     check("all", "1", NULL);
     check("3", "all", "fewer than the 4 ranks");

@@ -29,7 +29,6 @@ static struct {
 
 static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
 {
-    (void)state;
     for (uint32_t i = 0; i < RANKS; i++)
         memcpy((uint8_t *)all + i * bytes, mine, bytes);
     return 0;
@@ -37,7 +36,6 @@ static int fake_gather(void *state, const void *mine, uint64_t bytes, void *all)
 
 static int fake_test(void *state, bool *done)
 {
-    (void)state;
     *done = !script.never_done;
     return 0;
 }
@@ -47,7 +45,6 @@ static int fake_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
 {
     const uint64_t passed_ns = manual_clock_ns - script.begin_ns;
 
-    (void)state;
     *heard = false;
     for (uint32_t i = 0; i < RANKS && !*heard; i++)
         if (script.beats >> i & 1 && passed_ns >= script.beat_ns[i] + SECOND) {
@@ -70,7 +67,6 @@ static int fake_call(void *state, uint32_t to, uint64_t word)
 {
     const size_t used = strlen(script.called);
 
-    (void)state;
     if (word % WORD_KINDS == WORD_LIVES)
         script.signs++;
     else
@@ -84,7 +80,6 @@ static const struct ranks_ops fake = {
 
 static void hear_told(void *context, const char *text)
 {
-    (void)context;
     snprintf(script.told + strlen(script.told), sizeof script.told - strlen(script.told), "%s|",
              text);
 }
@@ -128,7 +123,6 @@ static void silence_and_patience_end(void **unused)
         {2, 0, 1, "1O00 ", 0, 64, "rank 2 on c" NOT_COME, "A00 "},
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const uint32_t hearers = cases[i].rank ? 1 : 3, signs = cases[i].silence_s ? hearers : 0;
         struct ranks ranks = start(cases[i].rank);
@@ -160,7 +154,6 @@ static void a_call_off_is_heard_once(void **unused)
 {
     struct ranks ranks = start(0);
 
-    (void)unused;
     ranks.meetings = 2;
     script.words = "1O13 2O23 "; /* of a meeting that has ended; of the next */
     manual_clock_ns += SECOND;
@@ -203,7 +196,6 @@ static void slow_work_is_told(void **unused)
     struct ranks ranks = start(0), alone = ranks_alone();
     int worked = 0;
 
-    (void)unused;
     sem_init(&told_enough, 0, 0);
     ranks.waiting = hear_of_work;
     ranks.rank_timeout_ns = SECOND;
@@ -223,7 +215,6 @@ static void a_watch_tells_and_ends(void **unused)
     struct ranks ranks = start(0);
     int code = 0;
 
-    (void)unused;
     for (int wait = 0; wait < 2; wait++) { /* each tells anew */
         const uint64_t start_ns = manual_clock_ns;
         while (code == 0 && manual_clock_ns < start_ns + (wait ? 6 : 11) * SECOND)
@@ -247,7 +238,6 @@ static bool is_shared;
 
 static bool fake_is_shared(const void *state)
 {
-    (void)state;
     return is_shared;
 }
 
@@ -263,7 +253,6 @@ static void a_heart_beats_for_who_computes(void **unused)
     struct ranks ranks = start(2), alone = ranks_alone();
     struct ranks_ops ops = fake;
 
-    (void)unused;
     ops.is_shared = fake_is_shared;
     ranks.ops = alone.ops = &ops;
     assert_int_equal(ranks_heart_start(&ranks), 0);
@@ -321,7 +310,6 @@ static void launchers_mark_their_processes(void **unused)
                                         "SLURM_LOCALID"};
     char library[RANKS_LIBRARY_BYTES], row[256];
 
-    (void)unused;
     golden_begin();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct team team = {.ranks = 1, .per_node = 1, .act = lost_or_alone};
@@ -349,7 +337,6 @@ static void who_stays_alone_asks_nobody(void **unused)
 {
     struct ranks ranks;
 
-    (void)unused;
     setenv("OMPI_COMM_WORLD_SIZE", "4", 1);
     ranks_stay_alone();
     assert_false(ranks_are_launched());
@@ -432,7 +419,6 @@ static void a_team_agrees(void **unused)
     struct team team = {.ranks = TEAM_MOST, .per_node = 2, .act = agree};
     static const uint32_t node_one = 1, node_two = 2;
 
-    (void)unused;
     golden_begin();
     team_run(&team);
     team_print(&team, golden);
@@ -483,7 +469,6 @@ static int fail_as_told(struct ranks *ranks)
 
 static void the_first_cause_is_named(void **unused)
 {
-    (void)unused;
     golden_begin();
     for (verdict_row = 0; verdict_row < sizeof verdict_rows / sizeof *verdict_rows; verdict_row++) {
         struct team team = {.ranks = 3, .per_node = 1, .act = fail_as_told};
@@ -503,7 +488,6 @@ static void the_first_cause_is_named(void **unused)
 /* Each call of each of three ranks fails once. */
 static void every_call_fails_in_turn(void **unused)
 {
-    (void)unused;
     golden_begin();
     for (int call = 0; call < TEAM_CALLS; call++)
         for (uint32_t rank = 0; rank < 3; rank++)

@@ -29,7 +29,6 @@ static void the_rate_holds_within_a_percent(void **unused)
 {
     static const uint64_t rates[] = {20000000, 209715200, 5000000000};
 
-    (void)unused;
     for (int i = 0; i < 3; i++) {
         assert_true(run(rates[i], 0) / (double)rates[i] < 1.01);
         assert_true(run(rates[i], 0) / (double)rates[i] > 0.99);
@@ -43,7 +42,6 @@ static void a_pause_is_not_caught_up(void **unused)
     struct rate rate = {.bytes_per_s = 1000000};
     uint64_t now_ns = 1, burst = 0;
 
-    (void)unused;
     assert_int_equal(rate_wait_ns(&rate, now_ns), 0);
     now_ns += UINT64_C(60000000000);
     for (; rate_wait_ns(&rate, now_ns) == 0; burst += 1000)
@@ -57,7 +55,6 @@ static void a_short_pause_is_caught_up_by_the_credit(void **unused)
     struct rate rate = {.bytes_per_s = 1000000};
     uint64_t now_ns = 1, burst = 0;
 
-    (void)unused;
     assert_int_equal(rate_wait_ns(&rate, now_ns), 0);
     now_ns += RATE_CREDIT_NS + RATE_CREDIT_NS / 2;
     for (; rate_wait_ns(&rate, now_ns) == 0; burst += 1000)
@@ -69,7 +66,6 @@ static void no_limit_is_no_wait(void **unused)
 {
     struct rate rate = {0};
 
-    (void)unused;
     rate_spend(&rate, UINT64_MAX);
     assert_int_equal(rate_wait_ns(&rate, 1), 0);
 }

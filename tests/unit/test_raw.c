@@ -19,7 +19,6 @@ static void raw_layouts(void **unused)
                                    .channels = 3};
     struct bench a, b;
 
-    (void)unused;
     for (int i = 0; i < 24; i++)
         for (int c = 0; c < 3; c++)
             interleaved[i * 3 + c] = planes[(2 - c) * 24 + i] = reversed[i * 3 + 2 - c] =
@@ -59,7 +58,6 @@ static void raw_pixels_of_the_size_of_the_row_are_copied(void **unused)
     uint8_t rgb[PIXELS * 3], planes[PIXELS * 3], bgr[PIXELS * 3];
     bool seen[2] = {false, false};
 
-    (void)unused;
     for (int wide = 0; wide < 2; wide++) {
         const uint32_t width = wide ? WIDTH : SIDE, count = width * SIDE, left = wide ? 1 : 0;
         const struct decode_source sources[] = {
@@ -106,7 +104,6 @@ static void ppm_and_pgm_are_pixels_with_a_header(void **unused)
     uint8_t image[128], pixels[6 * 4 * 3];
     struct bench a, b;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof pixels; i++)
         pixels[i] = (uint8_t)(i * 11);
     start(&a, "jpeg:size=5");

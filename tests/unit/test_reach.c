@@ -62,7 +62,6 @@ static void all_of_it(void **unused)
 {
     struct reach reach;
 
-    (void)unused;
     reach_of(&reach, 1, 0, 0);
     assert_int_equal(reach.ranges.count, 3);
     has(&reach, 0, "a", 2, (const struct range[]){{0, 3 * PAGE}, {21 * PAGE, PAGE}});
@@ -78,7 +77,6 @@ static void a_part_of_it(void **unused)
 {
     struct reach reach;
 
-    (void)unused;
     reach_of(&reach, 1, 0, 1);
     assert_int_equal(reach.ranges.count, 1);
     has(&reach, 0, "a", 1, (const struct range[]){{0, 2 * PAGE}});
@@ -99,7 +97,6 @@ static void the_end_of_a_file(void **unused)
 {
     struct reach reach;
 
-    (void)unused;
     shards[2].bytes = shards[2].stream_bytes = 27000;
     reach_of(&reach, 1, 5, 1);
     has(&reach, 0, "c", 1, (const struct range[]){{4 * PAGE, 27000 - 4 * PAGE}});

@@ -23,7 +23,6 @@ static const char path[] = "demo://server/set/a.jpg";
 
 static void it_is_found_by_its_scheme(void **unused)
 {
-    (void)unused;
     assert_ptr_equal(store_of(path), &store_demo);
     assert_false(store_is_local(path));
     assert_true(store_is_local("/demo://a"));
@@ -44,7 +43,6 @@ static void what_is_missing_says_why(void **unused)
     struct store_status status;
     struct store_file *file;
 
-    (void)unused;
     expect_refused(store_check("absent://a"), why);
     expect_refused(store_stat("absent://a", &status), why);
     expect_refused(store_open("absent://a", STORE_READ, &file), why);
@@ -56,7 +54,6 @@ static void nothing_changes_it(void **unused)
     struct store_file *file;
     uint64_t bytes;
 
-    (void)unused;
     expect_refused(store_open(path, STORE_CREATE, &file), why);
     expect_refused(store_open(path, STORE_EXTEND, &file), why);
     expect_refused(store_draft(path, &file), why);

@@ -59,7 +59,6 @@ static void a_file_changed_since_the_index_is_refused(void **unused)
     char *path = set_path(0);
     struct run run;
 
-    (void)unused;
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
     for (size_t i = 0; i < READERS; i++) {
         if (!open_or_skip(&run, i, 2))
@@ -79,7 +78,6 @@ static void a_file_cut_short_while_open(void **unused)
     char *path = set_path(0);
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS * 2; i++) {
         if (!open_or_skip(&run, i / 2, 2))
             continue;
@@ -103,7 +101,6 @@ static void a_file_replaced_while_open_is_noticed(void **unused)
     struct run runs[READERS];
     bool usable[READERS];
 
-    (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         usable[i] = open_or_skip(&runs[i], i, 2);
         if (!usable[i])
@@ -132,7 +129,6 @@ static void a_missing_file_is_named(void **unused)
     char *path = set_path(0);
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         if (!open_or_skip(&run, i, 2))
             continue;
@@ -149,7 +145,6 @@ static void closing_waits_for_what_is_in_flight(void **unused)
 {
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         if (!open_or_skip(&run, i, 64))
             continue;
@@ -170,7 +165,6 @@ static void few_descriptors_are_enough(void **unused)
     struct rlimit few = {.rlim_cur = 70, .rlim_max = 70};
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         pid_t child = fork();
         assert_true(child >= 0);

@@ -101,7 +101,6 @@ static void every_reader_gives_the_bytes_of_the_file(void **unused)
 {
     static const uint32_t depths[] = {3, 1, 32, 256};
 
-    (void)unused;
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
         char name[16];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(variants[v], ":"), variants[v]);
@@ -133,7 +132,6 @@ static void reads_begin_where_their_reader_begins_them(void **unused)
 {
     static const char *const readers[] = {"uring", "pread"};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         struct run run;
         struct read_request *requests[2], *done[2];
@@ -167,7 +165,6 @@ static void a_scattered_read_fills_its_parts(void **unused)
 {
     static const char *const scattering[] = {"uring", "uring:registered=no", "pread"};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof scattering / sizeof *scattering; i++) {
         struct run run;
         uint8_t bytes[9000] = {0};
@@ -213,7 +210,6 @@ static void reads_leave_the_time_of_access(void **unused)
     char *path = set_path(0);
     struct stat now;
 
-    (void)unused;
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
         char name[16];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(variants[v], ":"), variants[v]);
@@ -232,7 +228,6 @@ static void a_missing_file_is_named(void **unused)
 {
     char *path = set_path(0), aside[100];
 
-    (void)unused;
     snprintf(aside, sizeof aside, "%s/aside", set.folder);
     assert_int_equal(rename(path, aside), 0);
     for (size_t v = 0; v < sizeof variants / sizeof *variants; v++) {
@@ -261,7 +256,6 @@ static void files_of_others_are_read(void **unused)
     enum { NOBODY = 65534 };
     char *path = set_path(0);
 
-    (void)unused;
     if (geteuid() != 0) {
         free(path);
         skip(); /* only root can become another user */

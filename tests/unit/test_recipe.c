@@ -40,7 +40,6 @@ static void recipes(void **unused)
     const struct network *resnet = network_find("resnet50");
     const struct recipe flat = {.decay_shape = RECIPE_CONSTANT, .rate = 2, .steps = 9};
 
-    (void)unused;
     golden_begin();
     for (const struct network *const *network = network_registry; *network; network++)
         for (uint64_t batch = 16; batch <= 1024; batch *= 8)
@@ -82,7 +81,6 @@ static void step_times(void **unused)
     struct profile profile;
     char line[5000];
 
-    (void)unused;
     golden_begin();
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         const int code = profile_parse("steps", texts[i], strlen(texts[i]), &profile);
@@ -112,7 +110,6 @@ static void trainers_of_networks(void **unused)
     struct plugin_choice choice;
     char text[1200];
 
-    (void)unused;
     golden_begin();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const int code = trainer_choose(names[i], &choice);
@@ -155,7 +152,6 @@ static int pretend_run(void *state, const struct trainer_batch *batch, struct ba
     const uint8_t *rows = batch->rows;
     uint64_t sum = 0;
 
-    (void)state;
     for (uint64_t i = 0; rows && i < batch->count * UINT64_C(28) * 28; i++)
         sum += rows[i] * (i % 251);
     fprintf(golden, "run %u %s, rows %llu, %s\n", batch->count, batch->learns ? "learns" : "",
@@ -167,7 +163,6 @@ static int pretend_run(void *state, const struct trainer_batch *batch, struct ba
 
 static int pretend_update(void *state, const struct backend_update *update)
 {
-    (void)state;
     fprintf(golden, "update %g %g %g %g\n", update->rate, update->momentum, update->decay,
             update->gradient_scale);
     return 0;
@@ -175,7 +170,6 @@ static int pretend_update(void *state, const struct backend_update *update)
 
 static int note_warm(void *state)
 {
-    (void)state;
     fprintf(golden, "warm\n");
     return 0;
 }
@@ -186,7 +180,6 @@ static void a_rehearsal(void **unused)
         .load = pretend_load, .run = pretend_run, .update = pretend_update};
     struct graph *graph = network_build(network_find("lenet"), 28, 10);
 
-    (void)unused;
     golden_begin();
     for (int i = 0; i < 5; i++) {
         const struct schedule_request request = {
@@ -235,7 +228,6 @@ static void checkpoints(void **unused)
     char last[FAIL_REASON_BYTES] = "", *whole;
     size_t bytes;
 
-    (void)unused;
     golden_begin();
     assert_int_equal(checkpoint_write(folder_path("last"), &sample, floats), 0);
     assert_int_equal(checkpoint_check_replaced(folder_path("last")), 0);

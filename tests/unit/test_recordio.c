@@ -105,7 +105,6 @@ static void records_are_found_by_scanning(void **unused)
 {
     struct maker maker = {0};
 
-    (void)unused;
     put_image(&maker, 7, "abcdefg"); /* padded by one */
     put_image(&maker, 999, "");
     put_image(&maker, 0, "abcd");
@@ -131,7 +130,6 @@ static void parts_are_joined(void **unused)
     uint8_t header[24] = {0};
     struct maker maker = {0};
 
-    (void)unused;
     bytes_put_le_float(header + 4, 3);
     bytes_put_le64(header + 8, 0xced7230a); /* the magic within the header */
     uint8_t first[8];
@@ -170,7 +168,6 @@ static void labels_behind_the_header(void **unused)
     uint8_t payload[24 + 8 + 3] = {0};
     struct maker maker = {0};
 
-    (void)unused;
     bytes_put_le32(payload, 2);
     bytes_put_le_float(payload + 24, 41);
     bytes_put_le_float(payload + 28, 5);
@@ -203,7 +200,6 @@ static void labels_are_classes_or_odd(void **unused)
                   {INFINITY, -1, true}, {-INFINITY, -1, true}};
     static uint8_t joined[4096];
 
-    (void)unused;
     for (size_t i = 0; i < sizeof labels / sizeof labels[0]; i++) {
         struct format_scratch scratch = {.bytes = joined, .capacity = sizeof joined};
         struct maker maker = {0};
@@ -227,7 +223,6 @@ static void verify_goes_on_after_damage(void **unused)
     struct maker maker = {0};
     struct faults faults = {0};
 
-    (void)unused;
     for (int i = 0; i < 5; i++)
         put_image(&maker, (float)i, "some image");
     size_t record = maker.used / 5;
@@ -256,7 +251,6 @@ static void parts_without_an_end_are_walked_once(void **unused)
         uint32_t parts, faults;
     } cases[] = {{15, NESTED}, {16, 1}, {200, 1}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct maker maker = {0};
         struct faults faults = {0};
@@ -280,7 +274,6 @@ static void a_bad_file_is_named(void **unused)
 {
     struct maker maker = {0};
 
-    (void)unused;
     put_word(&maker, 0x3ed7230a);
     put_word(&maker, 4);
     put_word(&maker, 4);
@@ -301,7 +294,6 @@ static void parts_out_of_order_are_refused(void **unused)
     static const uint32_t wrong[][3] = {{1, 1, 3}, {1, 2, 2}, {2, 2, 3}, {1, 0, 3},
                                         {3, 3, 3}, {4, 2, 3}, {1, 2, 7}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         struct maker maker = {0};
         uint8_t payload[24] = {0};
@@ -320,7 +312,6 @@ static void any_damage_is_survived(void **unused)
     struct maker maker = {0};
     uint8_t payload[24] = {0};
 
-    (void)unused;
     put_part(&maker, 1, payload, 24);
     put_part(&maker, 2, "abcd", 4);
     put_part(&maker, 3, "abc", 3);
@@ -346,7 +337,6 @@ static void idx_is_used_when_it_is_right(void **unused)
 {
     struct maker maker = {0};
 
-    (void)unused;
     for (int i = 0; i < 4; i++)
         put_image(&maker, (float)i, "0123456789");
     folder_write("with.rec", maker.bytes, maker.used);
@@ -381,7 +371,6 @@ static void an_idx_tells_of_a_cut(void **unused)
     struct maker maker = {0};
     struct faults faults = {0};
 
-    (void)unused;
     for (int i = 0; i < 2; i++)
         put_image(&maker, (float)i, "0123456789");
     folder_write("cut.rec", maker.bytes, maker.used);
@@ -406,7 +395,6 @@ static void an_idx_saves_the_scan(void **unused)
     char idx[RECORDS * 16] = "";
     size_t idx_used = 0;
 
-    (void)unused;
     for (int i = 0; i < RECORDS; i++) {
         idx_used += (size_t)sprintf(idx + idx_used, "%d\t%zu\n", i, maker.used);
         put_image(&maker, 0, "");
@@ -428,7 +416,6 @@ static void later_parts_are_skipped(void **unused)
     struct faults faults = {0};
     uint8_t payload[24] = {0};
 
-    (void)unused;
     put_part(&maker, 1, payload, 24);
     put_part(&maker, 2, payload, 24);
     put_part(&maker, 3, payload, 24);
@@ -447,7 +434,6 @@ static void folders_and_their_sets(void **unused)
 {
     struct maker maker = {0};
 
-    (void)unused;
     put_image(&maker, 1, "x");
     assert_int_equal(folder_make_path(folder_path("set")), 0);
     folder_write("set/train-00000-of-00003.rec", maker.bytes, maker.used);
@@ -486,7 +472,6 @@ static void written_and_read_back(void **unused)
     struct format_writer writer;
     struct catalog *catalog;
 
-    (void)unused;
     assert_int_equal(format_writer_open(&writer, &recordio, folder_path("made.rec")), 0);
     for (uint32_t i = 0; i < IMAGES; i++) {
         memset(image, (int)i, sizeof image);
@@ -531,7 +516,6 @@ static void an_abandoned_shard_leaves_nothing(void **unused)
     struct format_writer writer;
     struct sample sample = {.image = "x", .image_bytes = 1};
 
-    (void)unused;
     assert_int_equal(format_writer_open(&writer, &recordio, folder_path("gone.rec")), 0);
     assert_int_equal(format_writer_append(&writer, &sample), 0);
     assert_int_equal(format_writer_close(&writer, false), 0);

@@ -33,7 +33,6 @@ static void only_our_files_are_replaced(void **unused)
     static const char svg[] = "<?xml version=\"1.0\"?>\n<svg></svg>\n";
     static const char page[] = "%PDF-1.4\n";
 
-    (void)unused;
     assert_false(replaces(svg, "<?xml version=\"1.0\"?>\n<svg><title>my thesis</title></svg>\n"));
     assert_true(replaces(svg, "<svg></svg>\n<!-- Made by iobench -->\n"));
     assert_false(replaces(page, "%PDF-1.4\nmy thesis\n%%EOF\n"));
@@ -53,7 +52,6 @@ static void foreign_json_is_kept(void **unused)
 {
     static const char result[] = "{\"schema\": \"iobench-result\"}";
 
-    (void)unused;
     assert_true(replaces("{\"schema\"", result));
     assert_true(replaces("{\"schema\": \"iobench-train\"}", result));
     assert_false(replaces(result, "{\"schema\": \"mine\", \"version\": 1}"));
@@ -70,7 +68,6 @@ static void files_appear_whole(void **unused)
     char folder[] = "/tmp/iobench-report-XXXXXX", path[64], *text;
     size_t bytes;
 
-    (void)unused;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof path, "%s/x.json", folder);
     assert_int_equal(report_write_file(path, "[1]", 3), 0);

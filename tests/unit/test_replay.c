@@ -73,7 +73,6 @@ static void steps_add_up(void **unused)
 {
     const double nominal_ns = 200 * 10 / 7950.0 * 1e9; /* 0.25 s */
 
-    (void)unused;
     manual_clock_late_ns = 60000;
     struct played played = play("replay:h200", 10, 10, 200);
     manual_clock_late_ns = 0;
@@ -87,7 +86,6 @@ static void steps_add_up(void **unused)
 /* After a stall of the machine, at most one step is caught up. */
 static void a_long_stop_is_not_made_up_for(void **unused)
 {
-    (void)unused;
     manual_clock_late_ns = 5000000; /* five steps */
     struct played played = play("replay:rate=1000", 1, 1, 9);
     manual_clock_late_ns = 0;
@@ -104,7 +102,6 @@ static void a_step_begins_when_its_batch_is_ready(void **unused)
     struct trainer_config config = {.batch_size = 10};
     struct trainer_times times;
 
-    (void)unused;
     assert_int_equal(plugin_choose("trainer", trainer_registry, "replay:rate=1000", &choice), 0);
     assert_int_equal(trainer_open(&trainer, &choice, &config), 0);
     const uint64_t start_ns = clock_now_ns();
@@ -163,14 +160,12 @@ static void a_long_step_can_be_stopped(double load)
 
 static void long_steps_can_be_stopped(void **unused)
 {
-    (void)unused;
     a_long_step_can_be_stopped(0);
     a_long_step_can_be_stopped(1);
 }
 
 static void rate_gpus_and_scale(void **unused)
 {
-    (void)unused;
     /* 100 samples at 10,000/s take 10 ms; 4 GPUs take a quarter; scale makes that 8 times as
      * long. */
     assert_int_equal(play("replay:rate=10000,gpus=4,scale=8", 100, 100, 2).compute_ns, 40000000);
@@ -211,7 +206,6 @@ static void an_open_loop_keeps_its_schedule(void **unused)
 {
     uint64_t counted, nominal_ns;
 
-    (void)unused;
     /* In time: nothing is late, and each step is as long as the interval. */
     assert_int_equal(play_open(4, 2400000, 110, &counted, &nominal_ns), 0);
     assert_int_equal(nominal_ns, 2500000);
@@ -232,7 +226,6 @@ static void an_open_loop_recovers(void **unused)
     struct trainer_config config = {.batch_size = 10, .open_load = 1};
     struct trainer_times times;
 
-    (void)unused;
     assert_int_equal(plugin_choose("trainer", trainer_registry, "replay:rate=1000", &choice), 0);
     assert_int_equal(trainer_open(&trainer, &choice, &config), 0);
     const uint64_t start_ns = clock_now_ns();
@@ -256,7 +249,6 @@ static void a_file_is_played(void **unused)
     char path[] = "/tmp/iobench-profile-XXXXXX", text[128];
     int fd = mkstemp(path);
 
-    (void)unused;
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "step,step_ms,loss\n1,5,9\n2,15,8\n", 31), 31);
     close(fd);
@@ -268,7 +260,6 @@ static void a_file_is_played(void **unused)
 
 static void bad_requests_are_refused(void **unused)
 {
-    (void)unused;
     assert_refused("replay:rate=1e-300", "at most an hour");
     assert_refused("replay:rate=0.001", "at most an hour");
     assert_int_equal(open_at("replay:rate=0.0033", 0), 0); /* 40 minutes, at half the load 81 */
@@ -285,7 +276,6 @@ static void bad_requests_are_refused(void **unused)
 
 static void every_accelerator_has_a_source(void **unused)
 {
-    (void)unused;
     for (const struct accelerator *row = accelerator_table(); row->name; row++) {
         assert_true(row->mixed_samples_per_s > 0);
         assert_non_null(row->mixed_source);

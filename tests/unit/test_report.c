@@ -156,7 +156,6 @@ static void summary_adds_up(void **unused)
 {
     struct made made;
 
-    (void)unused;
     make(&made);
     const struct summary *summary = &made.summary;
     assert_int_equal(summary->runs, RUNS);
@@ -187,7 +186,6 @@ static void broken_runs_do_not_count(void **unused)
 {
     struct made made;
 
-    (void)unused;
     make(&made);
     made.runs[2].epoch_count = 1;
     made.runs[2].epochs_run = 1;
@@ -264,7 +262,6 @@ static void json_is_as_documented(void **unused)
     size_t bytes;
     struct made made;
 
-    (void)unused;
     make(&made);
     json_t *jobs = json_array();
     json_array_append_new(jobs, report_json(&made.result, &made.summary));
@@ -298,7 +295,6 @@ static void json_text_is_the_document(void **unused)
     struct made made;
     json_error_t error;
 
-    (void)unused;
     make(&made);
     json_t *job = report_json(&made.result, &made.summary);
     char *text = report_json_text(job, 17);
@@ -344,7 +340,6 @@ static void json_is_whole_or_an_error(void **unused)
     struct made made;
     uint64_t failures = 0;
 
-    (void)unused;
     if (!allocations_counted)
         skip();
     make(&made);
@@ -371,7 +366,6 @@ static void a_series_is_a_table(void **unused)
     char *text = NULL;
     size_t bytes;
 
-    (void)unused;
     make(&made);
     FILE *stream = open_memstream(&text, &bytes);
     report_series_csv(stream, &made.timeline);
@@ -419,7 +413,6 @@ static void a_profile_has_the_storage_that_limited(void **unused)
     struct made made;
     char *text;
 
-    (void)unused;
     make(&made);
     made.result.nodes = 4;
     text = profile_of(&made); /* no disk of this machine */
@@ -471,7 +464,6 @@ static void foreign_files_are_refused(void **unused)
         "{\"schema\": \"fio\", \"schema_version\": 2, \"jobs\": [{}]}",
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         fail_clear();
         json_t *bad = load_any("x.json", texts[i], strlen(texts[i]));
@@ -492,7 +484,6 @@ static void sizes_are_products(void **unused)
         .sample_bytes = 100e3, .amplification = 1.5, .node_samples_per_s = 5000};
     struct sizing_need need = sizing_of(&basis, 1000, 8, 0.5);
 
-    (void)unused;
     assert_equal(need.samples_per_s, 4000);
     assert_equal(need.bytes_per_s, 600e6);
     assert_equal(need.bits_per_s, 4.8e9);
@@ -503,7 +494,6 @@ static void numbers_as_people_read_them(void **unused)
 {
     char text[WORDS_BYTES];
 
-    (void)unused;
     assert_string_equal(words_count(0, text), "0");
     assert_string_equal(words_count(1281167, text), "1,281,167");
     assert_string_equal(words_count(UINT64_MAX, text), "18,446,744,073,709,551,615");
@@ -532,7 +522,6 @@ static void long_names_have_a_line(void **unused)
     char *text;
     size_t bytes;
 
-    (void)unused;
     assert_int_equal(text_stream_open(&stream), 0);
     setenv("COLUMNS", "40", 1);
     words_print(stream.stream, "name", 30, "one two three\nfour");

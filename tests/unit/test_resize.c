@@ -72,7 +72,6 @@ static void pixels_are_within_one_level_of_the_exact_ones(void **unused)
     double worst = 0, sum = 0;
     uint64_t count = 0;
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 64, 1 << 28), 0);
     for (int round = 0; round < 150; round++) {
         uint32_t width = 1 + (uint32_t)random_below(&random, round % 3 ? 200 : 12);
@@ -116,7 +115,6 @@ static void each_filter_has_its_weights(void **unused)
     uint8_t image[8 * 8 * RESIZE_PIXEL_BYTES], output[2 * 2 * 3];
     struct bump bump;
 
-    (void)unused;
     for (int i = 0; i < 8 * 8 * RESIZE_PIXEL_BYTES; i++)
         image[i] = (uint8_t)(4 * (i / RESIZE_PIXEL_BYTES % 8) * (i / RESIZE_PIXEL_BYTES % 8));
     assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
@@ -141,7 +139,6 @@ static void vectors_give_the_pixels_of_plain_code_and_write_nothing_else(void **
     uint8_t expected[BYTES + GUARD], output[GUARD + BYTES + GUARD];
     struct bump bump;
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
     for (uint32_t round = 0; round < 8 * SIDE_MOST; round++) {
         const uint32_t side = 1 + round % SIDE_MOST, bytes = side * side * 3;
@@ -166,7 +163,6 @@ static void a_flat_image_stays_flat(void **unused)
     struct bump bump;
     uint8_t output[32 * 32 * 3];
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
     for (int round = 0; round < 30; round++) {
         uint32_t width = round == 0 ? 6000 : 1 + (uint32_t)random_below(&random, 300);
@@ -190,7 +186,6 @@ static void a_mirrored_box_is_the_box_read_backwards(void **unused)
     struct bump bump;
     uint8_t plain[20 * 20 * 3], mirrored[20 * 20 * 3];
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
     uint8_t *image = make_image(&random, 90, 70, false);
     struct resize_box box = random_box(&random, 90, 70);
@@ -211,7 +206,6 @@ static void an_unscaled_box_is_copied(void **unused)
     struct bump bump;
     uint8_t output[16 * 16 * 3];
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 1 << 20, 1 << 28), 0);
     uint8_t *image = make_image(&random, 40, 30, false);
     struct resize_box box = {
@@ -227,7 +221,6 @@ static void the_pool_keeps_its_limit(void **unused)
 {
     struct bump bump;
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 4096, 100000), 0);
     assert_non_null(bump_alloc(&bump, 60000));
     assert_null(bump_alloc(&bump, 60000));
@@ -244,7 +237,6 @@ static void the_pool_grows_to_the_largest_image(void **unused)
 {
     struct bump bump;
 
-    (void)unused;
     assert_int_equal(bump_open(&bump, 4096, 1 << 20), 0);
     for (int round = 0; round < 3; round++) {
         bump_reset(&bump);

@@ -130,7 +130,6 @@ static void reads_start_in_the_order_in_which_they_were_submitted(void **unused)
 {
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         if (!open_ring(&run, readers[i]))
             continue;
@@ -162,7 +161,6 @@ static void the_kernel_reads_ahead_of_what_is_read_in_order(void **unused)
     const bool far = ahead >= READ_AHEAD_ENOUGH;
     struct run run;
 
-    (void)unused;
     print_message("the kernel reads %s ahead here\n", far ? "far" : "not far");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         set_in_order = cases[i].in_order;
@@ -213,7 +211,6 @@ static void a_file_begins_with_one_read(void **unused)
     struct read_request *done[READS];
     struct run run;
 
-    (void)unused;
     if (!open_ring(&run, "uring"))
         skip();
     struct uring *uring = run.reader.state;
@@ -237,7 +234,6 @@ static void where_the_kernel_reads_ahead_few_reads_of_a_file_are_under_way(void 
 {
     struct run run;
 
-    (void)unused;
     if (!open_ring(&run, "uring:readahead=yes"))
         skip();
     struct uring *uring = run.reader.state;
@@ -257,7 +253,6 @@ static void large_reads_are_given_to_the_kernel_before_the_reap(void **unused)
     struct read_request *done[2];
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (!open_ring(&run, names[i]))
             continue;
@@ -283,7 +278,6 @@ static void a_read_does_not_wait_for_a_late_one(void **unused)
 {
     struct run run;
 
-    (void)unused;
     if (!open_patient(&run, "uring", UINT64_C(4000000000)))
         skip();
     struct uring *uring = run.reader.state;
@@ -300,7 +294,6 @@ static void an_error_is_an_error(void **unused)
     char *path = set_path(0), text[64];
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS * 4; i++) {
         if (!open_ring(&run, readers[i / 4]))
             continue;
@@ -323,7 +316,6 @@ static void short_reads_are_resumed_where_they_ended(void **unused)
 {
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS * 2; i++) {
         if (!open_ring(&run, readers[i / 2]))
             continue;
@@ -343,7 +335,6 @@ static void an_error_after_a_short_read_is_an_error(void **unused)
 {
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         if (!open_ring(&run, readers[i]))
             continue;
@@ -374,7 +365,6 @@ static struct {
 
 static int check_piece_file(struct uring *uring, struct handle *handle, const char **why)
 {
-    (void)uring;
     assert_true(handle->opened);
     *why = commands.is_refused ? "it is refused" : NULL;
     return commands.is_refused ? -EOPNOTSUPP : 0;
@@ -384,7 +374,6 @@ static int choose_piece(struct uring *uring, struct uring_op *op)
 {
     const uint64_t left = op->request->bytes - op->from;
 
-    (void)uring;
     op->disk_offset = op->request->offset + op->from;
     op->command_bytes = left < PIECE ? (uint32_t)left : PIECE;
     return op->disk_offset < commands.ends ? 0 : -ESTALE;
@@ -392,7 +381,6 @@ static int choose_piece(struct uring *uring, struct uring_op *op)
 
 static void prepare_piece(struct uring *uring, const struct uring_op *op, struct io_uring_sqe *sqe)
 {
-    (void)uring;
     commands.count++;
     io_uring_prep_read(sqe, op->handle->fd, (uint8_t *)op->request->buffer + op->from,
                        op->command_bytes, op->disk_offset);
@@ -426,7 +414,6 @@ static void a_read_takes_several_commands(void **unused)
 {
     struct run run;
 
-    (void)unused;
     if (!open_commands(&run))
         skip();
     struct read_request *request = run_request(&run, 0, 0, 512, 10 * PIECE + 100);
@@ -441,7 +428,6 @@ static void a_command_that_fails_says_why(void **unused)
 {
     struct run run;
 
-    (void)unused;
     if (!open_commands(&run))
         skip();
     commands.is_refused = true; /* while the ring opens it, and once it is open */

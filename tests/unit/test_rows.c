@@ -25,7 +25,6 @@ static void rows_are_bounded_and_add_up(void **unused)
     static const uint64_t counts[] = {1,    2,    3,    1000, 1001,  1002,   1003,
                                       1502, 2001, 2002, 2003, 12345, 100000, 1000001};
 
-    (void)unused;
     for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
         struct result_run run = run_of(counts[k], UINT64_MAX);
         uint64_t next = 0, samples = 0, wall_ns = 0;
@@ -54,7 +53,6 @@ static void rows_are_bounded_and_add_up(void **unused)
 
 static void an_odd_digest_is_not_lost(void **unused)
 {
-    (void)unused;
     for (uint64_t odd = 5000; odd < 5010; odd++) {
         struct result_run run = run_of(20000, odd);
         bool differs = false;

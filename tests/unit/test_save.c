@@ -21,20 +21,14 @@ static struct {
 static int disk_open(void *state, const struct writer_config *config,
                      char engine[WRITER_ENGINE_BYTES])
 {
-    (void)state;
-    (void)config;
     engine[0] = '\0';
     return 0;
 }
 
-static void disk_close(void *state)
-{
-    (void)state;
-}
+static void disk_close(void *state) {}
 
 static void disk_submit(void *state, const struct writer_request *request)
 {
-    (void)state;
     disk.submits++;
     disk.late += disk.count > 0;
     disk.completed[disk.count] = request->index;
@@ -43,7 +37,6 @@ static void disk_submit(void *state, const struct writer_request *request)
 
 static int disk_reap(void *state, struct writer_completion *done, uint64_t wait_ns)
 {
-    (void)wait_ns;
     assert_non_null(state);
     if (disk.broken)
         return fail(EIO, "broken");
@@ -96,7 +89,6 @@ static void a_completed_write_is_found_before_the_next_chunk_is_filled(void **un
     struct rank_figures figures;
     struct rank_buffers buffers;
 
-    (void)unused;
     assert_int_equal(save_one(&figures, &buffers), 0);
     assert_true(disk.submits > DEPTH);
     assert_int_equal(disk.late, 0);
@@ -110,7 +102,6 @@ static void a_writer_that_breaks_is_closed_once(void **unused)
     struct rank_figures figures;
     struct rank_buffers buffers;
 
-    (void)unused;
     disk.broken = true;
     assert_int_equal(save_one(&figures, &buffers), -EIO);
     assert_true(buffers.is_held);

@@ -23,7 +23,6 @@ static void growth_of_counters(void **unused)
     struct metric wide = counter(64, 1), narrow = counter(32, 1), stuck = counter(64, 1);
     uint64_t growth = 0;
 
-    (void)unused;
     stuck.saturates = true;
     assert_true(series_growth(&wide, 5, 12, &growth) && growth == 7);
     assert_false(series_growth(&wide, 12, 5, &growth));                             /* restarted */
@@ -45,7 +44,6 @@ static void rates_over_gaps(void **unused)
                                 {900, 5}, {10, 5},  {20, 6}};
     struct series series;
 
-    (void)unused;
     assert_int_equal(series_open(&series, metrics, 2, 64, 4, SERIES_THIN), 0);
     for (uint64_t i = 0; i < 6; i++)
         series_append(&series, (i + 1) * SECOND, rows[i]);
@@ -70,7 +68,6 @@ static void a_long_series_keeps_its_total(void **unused)
     const struct metric metric = counter(64, 1);
     struct series series;
 
-    (void)unused;
     assert_int_equal(series_open(&series, &metric, 1, 16, 2, SERIES_THIN), 0);
     for (uint64_t i = 0; i < 1000; i++)
         series_append(&series, (i + 1) * SECOND, &(uint64_t){i * 10});
@@ -97,7 +94,6 @@ static void a_recent_series_keeps_its_end(void **unused)
     const struct metric metric = counter(64, 1);
     struct series series;
 
-    (void)unused;
     assert_int_equal(series_open(&series, &metric, 1, 16, 2, SERIES_RECENT), 0);
     for (uint64_t i = 0; i < 1000; i++)
         series_append(&series, (i + 1) * SECOND, &(uint64_t){i * 10});

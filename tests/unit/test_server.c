@@ -20,7 +20,6 @@ static void answers_are_added_up(void **unused)
 {
     struct server_look look;
 
-    (void)unused;
     assert_int_equal(server_parse("  " ROW("1", "2", "3") "\n", &look), 0);
     assert_true(look.resident_known && look.disk_known);
     assert_true(look.resident_bytes == 1 && look.total_bytes == 2 && look.disk_read_bytes == 3);
@@ -76,7 +75,6 @@ static void hostile_answers_are_refused(void **unused)
     static char deep[CHILD_TEXT_BYTES];
     struct server_look look;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof answers / sizeof answers[0]; i++)
         if (server_parse(answers[i], &look) != -EPROTO)
             fail_msg("'%s' is believed", answers[i]);
@@ -106,7 +104,6 @@ static void only_an_answer_proves(void **unused)
 {
     struct server_result result;
 
-    (void)unused;
     server_make_cold(&(struct server_request){.set_bytes = SET_BYTES}, &result);
     assert_int_equal(result.state, SERVER_NONE);
     result = ask(NULL, NULL, 0);
@@ -147,7 +144,6 @@ static void commands_that_fail_prove_nothing(void **unused)
     const uint64_t start_ns = clock_now_ns();
     struct server_result result = ask("echo no right >&2; exit 7", SAY("0", "1000000", "5"), 0);
 
-    (void)unused;
     assert_int_equal(result.state, SERVER_UNVERIFIED);
     assert_int_equal(result.drop.status, 7);
     assert_non_null(strstr(result.reason, "drop command ended with status 7: no right"));
@@ -177,7 +173,6 @@ static void disks_are_read_from_start_to_end(void **unused)
                                      .check_command = SAY("0", "1000000", "100")};
     struct server_result result;
 
-    (void)unused;
     server_make_cold(&request, &result);
     request.check_command = SAY("900000", "1000000", "700");
     server_look_after(&request, &result);

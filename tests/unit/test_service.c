@@ -40,21 +40,15 @@ int clock_gettime(clockid_t id, struct timespec *now)
 static int fake_open(void *state, const void *settings, const struct reader_config *config,
                      struct reader_traits *traits)
 {
-    (void)state;
-    (void)settings;
     assert_int_equal(config->depth, DEPTH);
     *traits = (struct reader_traits){.alignment = 512, .engine = "fake"};
     return 0;
 }
 
-static void fake_close(void *state)
-{
-    (void)state;
-}
+static void fake_close(void *state) {}
 
 static int fake_submit(void *state, struct read_request *request)
 {
-    (void)state;
     assert_true(storage.count < DEPTH);
     assert_int_equal(request->bytes, BYTES);
     assert_int_equal(request->offset % BYTES, 0);
@@ -70,9 +64,6 @@ static int fake_submit(void *state, struct read_request *request)
 
 static int fake_reap(void *state, struct read_request **done, uint32_t max, uint64_t wait_ns)
 {
-    (void)state;
-    (void)max;
-    (void)wait_ns;
     set_ns += set_ns ? 1000000 : 0;
     if (storage.done > 50 && storage.is_interrupted)
         stop_ask(0);
@@ -132,7 +123,6 @@ static void rates_are_bytes_over_time(void **unused)
     struct catalog *catalog = files(3 * BYTES + 5, 4095, 9 * BYTES);
     struct service_figures figures;
 
-    (void)unused;
     assert_int_equal(service_places(catalog, BYTES), 12);
     do {
         const uint64_t start_ns = clock_now_ns();
@@ -158,7 +148,6 @@ static void latencies_are_of_the_reads_on_the_clock(void **unused)
     struct catalog *catalog = files(3 * BYTES, 0, 9 * BYTES);
     struct service_figures figures;
 
-    (void)unused;
     set_ns = 1000000000;
     assert_int_equal(measure(catalog, 100000000, &figures), 0);
     set_ns = 0;
@@ -175,7 +164,6 @@ static void a_short_time_still_measures(void **unused)
     struct catalog *catalog = files(3 * BYTES, 0, 9 * BYTES);
     struct service_figures figures;
 
-    (void)unused;
     assert_int_equal(measure(catalog, 1, &figures), 0);
     assert_true(storage.done >= 3 * DEPTH && storage.done < 3 * DEPTH + 3 * REAPED);
     catalog_destroy(catalog);
@@ -186,7 +174,6 @@ static void failures_are_passed_up(void **unused)
     struct catalog *catalog = files(100, 4095, 5);
     struct service_figures figures;
 
-    (void)unused;
     assert_int_equal(measure(catalog, 1, &figures), -ENODATA);
     assert_non_null(strstr(fail_reason(), "no file is as large as a read of 4096 bytes"));
     catalog_destroy(catalog);

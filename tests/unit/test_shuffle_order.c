@@ -174,7 +174,6 @@ static void every_record_exactly_once(void **unused)
 {
     struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
 
-    (void)unused;
     for (size_t s = 0; s < COUNT; s++)
         for (int partition = 0; partition < 5; partition++)
             for (int r = 0; r < 6; r++)
@@ -201,7 +200,6 @@ static void elastic_batches_do_not_depend_on_the_ranks(void **unused)
     struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
     enum { GLOBAL = 24 };
 
-    (void)unused;
     for (size_t s = 0; s < COUNT; s++)
         for (int remainder = 0; (strategies[s].kind & ELASTIC) && remainder < 3; remainder++) {
             uint64_t first[RECORDS / GLOBAL + 1][RECORDS]; /* occurrences of a record in a batch */
@@ -265,7 +263,6 @@ static void orders_follow_from_seed_epoch_and_rank(void **unused)
 {
     struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
 
-    (void)unused;
     for (size_t s = 0; s < COUNT; s++)
         for (int partition = 0; partition < 5; partition++) {
             const char *text = strategies[s].text;
@@ -312,7 +309,6 @@ static void seeking_costs_what_is_held(void **unused)
     static const uint64_t places[] = {0, 1, 17, 100, 165, 166};
     struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
 
-    (void)unused;
     for (size_t s = 0; s < COUNT; s++)
         for (int partition = 0; partition < 5; partition += 4) {
             struct plan_scope scope = {.catalog = catalog,
@@ -366,7 +362,6 @@ static void orders_never_change(void **unused)
 {
     struct catalog *catalog = outline_create(RECORDS, SHARDS, 1000, 300);
 
-    (void)unused;
     for (size_t s = 0; s < COUNT; s++) {
         uint64_t digest = 0;
         for (int partition = 0; partition < 5; partition++) {
@@ -416,7 +411,6 @@ static void plans_say_whether_they_read_from_front_to_back(void **unused)
     static const char *const surely[] = {"none",  "buffer:1",   "buffer:16", "tfdata:16",
                                          "dali:", "webdataset", NULL};
 
-    (void)unused;
     for (size_t s = 0; s < COUNT; s++)
         for (int partition = 0; partition < 5; partition++)
             for (uint32_t ranks = 1; ranks <= 3; ranks += 2) {
@@ -454,7 +448,6 @@ static void counts_that_divide_have_no_remainder(void **unused)
 {
     struct catalog *catalog = outline_create(480, 12, 1000, 300);
 
-    (void)unused;
     for (size_t s = 0; s < COUNT; s++)
         for (int partition = 0; partition < 5; partition++)
             for (int remainder = 0; remainder < 3; remainder++) {
@@ -481,7 +474,6 @@ static void offsets_need_not_rise(void **unused)
     struct catalog *catalog = outline_create(RECORDS, 1, 1000, 300);
     struct extent *extents = (struct extent *)(uintptr_t)catalog->records;
 
-    (void)unused;
     for (uint64_t i = 0; i < RECORDS; i++)
         extents[i].offset = random_mix(i) % (catalog->shards[0].bytes - 2000);
     assert_false(catalog_is_in_order(catalog));
@@ -520,7 +512,6 @@ static void refusals_say_why(void **unused)
         {"block:4096", {.ranks = 1, .batch_size = 4, .memory_bytes = 16}, "chunks"},
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan_scope scope = cases[i].scope;
         struct plugin_choice choice;
@@ -540,7 +531,6 @@ static void refusals_say_why(void **unused)
 
 static void presets_name_orders_that_exist(void **unused)
 {
-    (void)unused;
     for (const struct preset *preset = preset_table; preset->name; preset++) {
         bool found = false;
         for (int i = 0; preset->settings[i].option; i++) {

@@ -55,7 +55,6 @@ static void measures_are_those_of_a_known_order(void **unused)
     struct catalog *catalog = outline_create(12, 3, 4096, 0);
     struct quality_terms terms = usual(catalog, 1, PLAN_DISJOINT);
 
-    (void)unused;
     terms.classes = 4; /* 000111222333 in shards 000011112222 */
     terms.scope.batch_size = 4;
     struct quality q = measure(terms, "none");
@@ -102,17 +101,13 @@ struct script {
 static int script_open(const struct shuffle_ops *ops, void *state, const void *settings,
                        const struct plan_scope *scope, struct plan_traits *traits)
 {
-    (void)ops, (void)settings;
     ((struct script *)state)->rank = scope->rank;
     traits->slots = 2;
     traits->state_bytes = 77;
     return 0;
 }
 
-static void script_close(void *state)
-{
-    (void)state;
-}
+static void script_close(void *state) {}
 
 static int script_begin(void *state, uint64_t epoch)
 {
@@ -129,7 +124,6 @@ static int script_next(void *state, struct plan_op *ops, uint32_t max)
     struct script *script = state;
     int count = 0;
 
-    (void)max;
     if (script->ahead && *script->draws) {
         for (uint32_t i = 0; i < 4; i++)
             ops[count++] = (struct plan_op){(uint64_t)(script->draws[i % 2] - '0'), i % 2,
@@ -157,7 +151,6 @@ static void measures_are_those_of_a_written_order(void **unused)
     struct quality_terms terms = usual(catalog, 2, PLAN_DISJOINT);
     struct quality q;
 
-    (void)unused;
     terms.shuffle = &choice;
     terms.scope.batch_size = 2;
     terms.classes = 3;
@@ -195,7 +188,6 @@ static void reads_are_counted_as_the_loader_makes_them(void **unused)
     struct catalog *catalog = outline_create(1000, 10, 1000, 0);
     struct quality_terms terms = usual(catalog, 1, PLAN_DISJOINT);
 
-    (void)unused;
     terms.reads.window = 1; /* one read per record, in pages of 4 KiB */
     struct quality q = measure(terms, "epoch");
     assert_true(near(q.bytes_per_read, 4096 * 1.2, 4096 * 0.1));
@@ -219,7 +211,6 @@ static void windows_have_the_stated_limits(void **unused)
     struct catalog *catalog = outline_create(100000, 1, 999, 0); /* 1,000 with the rounding */
     const uint64_t read = 100000;
 
-    (void)unused;
     assert_int_equal(coalesce_rules(catalog, 0, read, UINT64_MAX).window, 24 * 100);
     assert_int_equal(coalesce_rules(catalog, 0, 10 * read, UINT64_MAX).window, 16384);
     assert_int_equal(coalesce_rules(catalog, 20000, read, UINT64_MAX).window, 20000);
@@ -235,7 +226,6 @@ static void partitions_show_in_retention_and_coverage(void **unused)
     struct catalog *catalog = outline_create(20001, 41, 1000, 0);
     struct quality q = measure(usual(catalog, 4, PLAN_STICKY), "epoch");
 
-    (void)unused;
     assert_true(near(q.retention, 1, 0) && q.missing == 0 && q.repeated == 0);
     assert_true(q.draws_least == 5000 && q.draws_most == 5001);
     q = measure(usual(catalog, 4, PLAN_DISJOINT), "epoch");
@@ -262,7 +252,6 @@ static void orders_are_as_random_as_the_originals(void **unused)
     struct catalog *catalog = outline_create(1281167, 1282, 110000, 0);
     struct quality_terms terms = usual(catalog, 1, PLAN_DISJOINT);
 
-    (void)unused;
     terms.epochs = 1;
     struct quality q = measure(terms, "dali:1024");
     assert_true(near(q.labels_per_batch, 5.7, 0.1) && near(q.same_label, 0.430, 0.01));

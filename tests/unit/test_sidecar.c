@@ -65,7 +65,6 @@ static void what_is_saved_is_loaded(void **unused)
 {
     struct catalog *made = make_catalog(folder_path("set")), *loaded;
 
-    (void)unused;
     if (load(&loaded))
         fail_msg("%s", fail_reason());
     assert_string_equal(loaded->format, made->format);
@@ -97,7 +96,6 @@ static void it_moves_with_its_data(void **unused)
     struct catalog *catalog;
     char *moved = strdup(folder_path("moved"));
 
-    (void)unused;
     assert_int_equal(rename(folder_path("set"), moved), 0);
     char *path = sidecar_path(moved, SIDECAR_BESIDE);
     assert_int_equal(sidecar_load(path, moved, "made", KEY, &catalog), 0);
@@ -119,7 +117,6 @@ static void the_identity_is_of_the_files(void **unused)
     struct stat before;
     size_t bytes;
 
-    (void)unused;
     assert_int_equal(load(&loaded), 0);
     assert_int_equal(catalog_identity(loaded), identity);
     catalog_destroy(loaded);
@@ -155,7 +152,6 @@ static void stale_ones_are_not_used(void **unused)
     const char *path = folder_path("set/.iobench-index"), *root = folder_path("set");
     struct stat before;
 
-    (void)unused;
     assert_int_equal(sidecar_load(path, root, "made", KEY + 1, &catalog), -ESTALE);
     assert_int_equal(sidecar_load(path, root, "other", KEY, &catalog), -ESTALE);
     assert_int_equal(sidecar_load(folder_path("set/none"), root, "made", KEY, &catalog), -ENOENT);
@@ -200,7 +196,6 @@ static void each_of_many_files_is_checked(void **unused)
     const struct timespec other[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = 1000000001}};
     struct catalog *catalog;
 
-    (void)unused;
     assert_int_equal(folder_make_path(root), 0);
     struct catalog *made = catalog_create(root, "made");
     for (uint32_t i = 0; i < FILES; i++) {
@@ -236,7 +231,6 @@ static void damage_is_found(void **unused)
     char *bytes;
     size_t count;
 
-    (void)unused;
     assert_int_equal(file_load(folder_path("set/.iobench-index"), 1 << 20, &bytes, &count), 0);
     const char *name = "set/.hurt", *path = folder_path(name), *root = folder_path("set");
     folder_write(name, bytes, count);
@@ -280,7 +274,6 @@ static void lies_are_found(void **unused)
     char *bytes;
     size_t count;
 
-    (void)unused;
     assert_int_equal(file_load(folder_path("set/.iobench-index"), 1 << 20, &bytes, &count), 0);
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         char *lying = malloc(count);
@@ -363,7 +356,6 @@ static void a_path_out_of_the_set_is_refused(void **unused)
 {
     struct catalog *catalog;
 
-    (void)unused;
     assert_int_equal(folder_make_path(folder_path("set/.b")), 0);
     copy_shard("secret");
     copy_shard("set/.hidden");
@@ -389,7 +381,6 @@ static void a_link_out_of_the_set_needs_a_scan(void **unused)
     struct catalog *catalog;
     char *target = strdup(folder_path("set/link")), *set = strdup(folder_path("set"));
 
-    (void)unused;
     assert_int_equal(folder_make_path(folder_path("other")), 0);
     assert_int_equal(symlink("../other", target), 0);
     catalog = make_catalog(set);
@@ -416,7 +407,6 @@ static void what_others_may_have_written_is_not_believed(void **unused)
     struct catalog *catalog;
     char *path = strdup(folder_path("set/.iobench-index"));
 
-    (void)unused;
     assert_int_equal(load(&catalog), 0);
     catalog_destroy(catalog);
     assert_int_equal(chmod(path, 0666), 0);
@@ -444,7 +434,6 @@ static void formats_use_it(void **unused)
     struct sample sample = {.image = "x", .image_bytes = 1, .label = 1};
     struct catalog *catalog;
 
-    (void)unused;
     assert_int_equal(plugin_choose("format", format_registry, "recordio", &recordio), 0);
     for (uint32_t records = 1; records <= 2; records++) {
         assert_int_equal(format_writer_open(&writer, &recordio, folder_path("a.rec")), 0);
@@ -473,7 +462,6 @@ static void hints_come_back_or_are_told(void **unused)
     char *path, *bytes;
     size_t count;
 
-    (void)unused;
     assert_int_equal(hints_file_load(catalog, &hints), 0);
     assert_null(hints);
     for (uint64_t i = 0; i < made->count; i += 3)
@@ -538,7 +526,6 @@ static void hints_are_merged(void **unused)
     size_t bytes;
     char *path;
 
-    (void)unused;
     for (uint64_t i = 0; i < 4; i++)
         assert_int_equal(hints_put(old, i, "old", 3), 0);
     assert_int_equal(hints_file_save(catalog, old, &path), 0);
@@ -604,7 +591,6 @@ static void newer_hints_are_used(void **unused)
     struct catalog *catalog = make_catalog(folder_path("set"));
     struct hints *hints;
 
-    (void)unused;
     setenv("XDG_CACHE_HOME", folder_path("cache"), 1);
     char *cached = sidecar_hints_path(catalog->root, SIDECAR_CACHE);
     assert_int_equal(mkdir(folder_path("cache"), 0700), 0);
@@ -648,7 +634,6 @@ static void the_cache_is_below_an_absolute_path(void **unused)
         {"", "h", NULL},
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         setenv("XDG_CACHE_HOME", cases[i].cache, 1);
         setenv("HOME", cases[i].home, 1);

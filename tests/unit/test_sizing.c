@@ -38,7 +38,6 @@ static void one_slow_storage(void **unused)
 {
     struct sizing_plant plant = plain_plant();
 
-    (void)unused;
     plant.of[SIZING_STORAGE_RATE] = 1e9;
     plant.of[SIZING_START_S] = 0.5;
     struct sizing_outcome outcome = simulate(&plant);
@@ -52,7 +51,6 @@ static void an_epoch_smaller_than_a_batch(void **unused)
 {
     struct sizing_plant plant = plain_plant();
 
-    (void)unused;
     plant.nodes = 40;
     plant.of[SIZING_SAMPLES] = 10;
     plant.of[SIZING_STORAGE_RATE] = 1e7;
@@ -64,7 +62,6 @@ static void a_limited_epoch_fills_the_buffer(void **unused)
 {
     struct sizing_plant plant = plain_plant();
 
-    (void)unused;
     plant.of[SIZING_STORAGE_RATE] = 1e9;
     plant.of[SIZING_SAMPLES] = 1200;
     plant.of[SIZING_BUFFER] = 500;
@@ -96,7 +93,6 @@ static void a_throttle_lets_reads_begin(void **unused)
 {
     struct sizing_plant plant = short_plant();
 
-    (void)unused;
     assert_near(simulate(&plant).first_batch_s, 0.04, 1e-9);
     plant.of[SIZING_STORAGE_CREDIT_S] = 0.25;
     assert_near(simulate(&plant).first_batch_s, 0.03, 1e-9);
@@ -115,7 +111,6 @@ static void a_read_brings_all_its_samples_at_once(void **unused)
 {
     struct sizing_plant plant = short_plant();
 
-    (void)unused;
     plant.of[SIZING_BATCH] = 2;
     assert_near(simulate(&plant).first_batch_s, 0.02, 1e-9);
     plant.of[SIZING_READ_BYTES] = 4e6;
@@ -131,7 +126,6 @@ static void the_io_thread_begins_all_reads_first(void **unused)
 {
     struct sizing_plant plant = short_plant();
 
-    (void)unused;
     plant.of[SIZING_STORAGE_RATE] = 0;
     plant.of[SIZING_LOAD_S] = 1e-3;
     plant.of[SIZING_CORES] = 1e12; /* its core is not missed in decoding */
@@ -151,7 +145,6 @@ static void cores_decode_while_nothing_is_loaded(void **unused)
 {
     struct sizing_plant plant = short_plant();
 
-    (void)unused;
     plant.of[SIZING_STORAGE_RATE] = 0;
     plant.of[SIZING_LOAD_S] = plant.of[SIZING_DECODE_S] = 0.01;
     plant.of[SIZING_CORES] = plant.of[SIZING_DEPTH] = 1;
@@ -168,7 +161,6 @@ static void a_window_is_read_before_the_buffer_draws(void **unused)
 {
     struct sizing_plant plant = short_plant();
 
-    (void)unused;
     plant.of[SIZING_BATCH] = 1;
     plant.of[SIZING_SAMPLES] = 10;
     plant.of[SIZING_UNDRAWN] = 100;
@@ -196,7 +188,6 @@ static void simulation_agrees_with_the_formula(void **unused)
         {SIZING_LOAD_S, 2e-3, SIZING_PART_LOADER},
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct sizing_plant plant = plain_plant();
         plant.of[cases[i].input] = cases[i].value;
@@ -215,7 +206,6 @@ static void queues_matter_where_parts_are_equal(void **unused)
 {
     struct sizing_plant plant = plain_plant();
 
-    (void)unused;
     plant.of[SIZING_GPU_RATE] = 1000;
     plant.of[SIZING_STORAGE_RATE] = 1e9;
     plant.of[SIZING_BATCH] = 1;
@@ -237,7 +227,6 @@ static void a_curve_by_hand(void **unused)
 {
     struct sizing_curve curve = {0};
 
-    (void)unused;
     assert_true(isinf(sizing_curve_rate(&curve, 4096, 1, 0)));
     assert_int_equal(sizing_curve_parse(&curve, 65536, "1:160e6, 4:640e6 +-10%,16:640e6"), 0);
     assert_int_equal(sizing_curve_parse(&curve, 4096, " 1:10e6,16:90e6"), 0);
@@ -267,7 +256,6 @@ static void a_curve_limits_the_plant(void **unused)
     struct sizing_inputs inputs;
     struct ini ini;
 
-    (void)unused;
     assert_int_equal(
         profiles_parse("t", "[storage]\nsource=t\nscope=job\ncurve-1e6=1:100e6, 100:10e9\n", &ini),
         0);
@@ -305,7 +293,6 @@ static void a_batch_is_decoded_during_a_step(void **unused)
 {
     struct sizing_plant plant = plain_plant();
 
-    (void)unused;
     plant.of[SIZING_GPU_RATE] = 1000;
     plant.of[SIZING_CORES] = 1;
     plant.of[SIZING_DECODE_S] = 1e-3;
@@ -320,7 +307,6 @@ static void more_is_never_slower(void **unused)
                                   SIZING_STORAGE_READS, SIZING_PORT_RATE,   SIZING_RECORD_BYTES,
                                   SIZING_PREFETCH,      SIZING_CACHE_BYTES, SIZING_DEPTH};
 
-    (void)unused;
     for (uint64_t seed = 0; seed < 50; seed++) {
         struct random random = random_start(seed);
         struct sizing_plant plant = plain_plant();
@@ -349,7 +335,6 @@ static void caches_by_epoch_and_order(void **unused)
 {
     struct sizing_plant plant = plain_plant();
 
-    (void)unused;
     plant.of[SIZING_CACHE_BYTES] = 50e9; /* half of the data */
     assert_true(sizing_hits(&plant, 0) == 0);
     assert_share(sizing_hits(&plant, 1), 0.5 + 0.5 * log(0.5), 1e-12);
@@ -380,7 +365,6 @@ static void the_formula_is_that_of_an_lru_cache(void **unused)
     static uint64_t used[ITEMS];
     uint64_t clock = 0, hits = 0;
 
-    (void)unused;
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
         struct permutation order = permutation_start((uint64_t)epoch + 5, ITEMS);
         for (uint64_t i = 0; i < ITEMS; i++) {
@@ -402,7 +386,6 @@ static void gradients_by_hand(void **unused)
 {
     struct sizing_plant plant = plain_plant();
 
-    (void)unused;
     plant.nodes = 8;
     plant.of[SIZING_GRADIENT_BYTES] = 1e9;
     plant.of[SIZING_FABRIC_RATE] = 10e9;
@@ -423,7 +406,6 @@ static void checkpoints_by_hand(void **unused)
     struct sizing_plant plant = plain_plant();
     const double mtbf = 54.0 * 86400 * 16384 / 419 / 8;
 
-    (void)unused;
     plant.of[SIZING_GPUS] = 8;
     plant.of[SIZING_CHECKPOINT_BYTES] = 100e9;
     plant.of[SIZING_STORAGE_WRITE_RATE] = 1e9;
@@ -466,7 +448,6 @@ static void uncertainty_is_carried_through(void **unused)
     struct sizing_inputs inputs = cluster();
     const struct sizing_answer answer = answer_of(&inputs, 512), again = answer_of(&inputs, 512);
 
-    (void)unused;
     assert_memory_equal(&answer.samples_per_s, &again.samples_per_s, sizeof answer.samples_per_s);
     assert_true(answer.samples_per_s.low < answer.samples_per_s.median);
     assert_true(answer.samples_per_s.median < answer.samples_per_s.high);
@@ -484,7 +465,6 @@ static void needs_are_products(void **unused)
     const struct sizing_inputs inputs = cluster();
     const struct sizing_answer answer = answer_of(&inputs, 64);
 
-    (void)unused;
     assert_true(answer.plant.nodes == 8);
     assert_share(answer.goal_samples_per_s, 64 * 7950.0, 1e-12);
     assert_share(answer.storage_bytes_per_s, 64 * 7950.0 * 114660, 1e-12);
@@ -497,7 +477,6 @@ static void nodes_that_are_not_full(void **unused)
 {
     const struct sizing_inputs inputs = cluster();
 
-    (void)unused;
     const struct sizing_answer answer = answer_of(&inputs, 12), full = answer_of(&inputs, 16);
     assert_true(answer.plant.nodes == 2 && answer.plant.of[SIZING_GPUS] == 6);
     assert_true(answer.samples_per_s.high <= 1.001 * answer.goal_samples_per_s);
@@ -510,7 +489,6 @@ static void the_largest_cluster(void **unused)
 {
     struct sizing_inputs inputs = cluster();
 
-    (void)unused;
     inputs.of[SIZING_GPUS].value = 1; /* 16,384 nodes */
     const struct sizing_answer answer = answer_of(&inputs, 16384);
     assert_true(answer.plant.nodes == 16384);

@@ -40,7 +40,6 @@ static int parse(const char *text, size_t bytes, struct snapshot *snapshot)
 
 static void a_manifest_comes_back_as_it_was(void **unused)
 {
-    (void)unused;
     for (int single = 0; single < 2; single++) {
         struct snapshot made = plan(3, single), found;
         char *text = snapshot_text(&made);
@@ -72,7 +71,6 @@ static void any_damaged_or_missing_byte_is_noticed(void **unused)
     char *text = snapshot_text(&made);
     const size_t bytes = strlen(text);
 
-    (void)unused;
     for (size_t i = 0; i < bytes; i++) {
         text[i] ^= 1;
         assert_int_equal(parse(text, bytes, &found), -EBADMSG);
@@ -124,7 +122,6 @@ static void hostile_manifests_are_refused(void **unused)
     };
     struct snapshot found;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         assert_int_equal(parse_sealed(wrong[i], &found), -EBADMSG);
         snapshot_release(&found);
@@ -162,7 +159,6 @@ static void a_checkpoint_is_there_when_it_is_complete(void **unused)
     const char *path = folder_path("store");
     uint32_t number;
 
-    (void)unused;
     assert_int_equal(snapshot_open(&store, path, true), 0);
     assert_int_equal(snapshot_open(&second, path, true), -EBUSY);
     snapshot_close(&second);
@@ -216,7 +212,6 @@ static void a_good_one_stays_while_newer_ones_lack_bytes(void **unused)
 {
     const int before = count_descriptors();
 
-    (void)unused;
     for (int single = 0; single < 2; single++) {
         const char *name = single ? SNAPSHOT_SINGLE : "weights-000003.bin";
         char place[64], lost[128];
@@ -253,7 +248,6 @@ static void what_is_not_complete_is_removed_later(void **unused)
     struct snapshot made = plan(4, true);
     const char *path = folder_path("killed");
 
-    (void)unused;
     assert_int_equal(snapshot_open(&store, path, true), 0);
     assert_int_equal(snapshot_begin(&store, &made), 0);
     snapshot_close(&store);
@@ -274,7 +268,6 @@ static void files_of_others_stay(void **unused)
     const char *path = folder_path("others");
     uint32_t number;
 
-    (void)unused;
     assert_int_equal(snapshot_open(&store, path, true), 0);
     assert_int_equal(mkdir(folder_path("others/checkpoint-000001"), 0777), 0);
     folder_write("others/checkpoint-000001/thesis", "x", 1);
@@ -302,7 +295,6 @@ static void no_two_chunks_are_alike(void **unused)
     const uint32_t sum =
         (content_fill(chunk, sizeof chunk, 1), content_stamp(chunk, sizeof chunk, 5, 1, 8192));
 
-    (void)unused;
     content_fill(other, sizeof other, 1);
     struct random random = random_start(1);
     for (size_t i = 0; i < 2048; i++) /* no file system shrinks it */

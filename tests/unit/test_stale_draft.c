@@ -27,7 +27,6 @@ int close(int fd)
 
 int fsync(int fd)
 {
-    (void)fd;
     errno = sync_errno;
     return sync_errno ? -1 : 0;
 }
@@ -43,7 +42,6 @@ static void what_cannot_be_closed_or_synced_is_not_written(void **unused)
                 {ENOSPC, EDQUOT, "cannot sync: "}};
     char *path = strdup(folder_path("r"));
 
-    (void)unused;
     folder_put("r", "former");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const int wanted = rows[i].sync ? -rows[i].sync : -rows[i].close;
@@ -90,7 +88,6 @@ static void a_draft_that_was_taken_away_is_not_one(void **unused)
     struct file_draft draft;
     char *path = strdup(folder_path("r"));
 
-    (void)unused;
     takes_away = true;
     assert_int_equal(file_draft_open(&draft, path, &options), -EEXIST);
     assert_reason(".r.given.partial: somebody removed it");
@@ -104,7 +101,6 @@ static void only_a_draft_without_a_writer_is_stale(void **unused)
     const struct file_draft_options options = {.suffix = "next"};
     struct file_draft draft;
 
-    (void)unused;
     char *path = strdup(folder_path("r")), *second = strdup(folder_path("second"));
     assert_int_equal(file_draft_remove_stale(path, "next"), 0); /* no draft */
     assert_int_equal(file_draft_open(&draft, path, &options), 0);
@@ -132,7 +128,6 @@ static void those_with_any_suffix_go_but_the_one_being_written(void **unused)
                                          "r.01234567.partial"};
     struct file_draft draft;
 
-    (void)unused;
     char *path = strdup(folder_path("r"));
     assert_int_equal(file_draft_open(&draft, path, NULL), 0);
     folder_put(".r.01234567.partial", "left");
@@ -165,7 +160,6 @@ static void a_draft_that_gets_its_name_is_not_stale(void **unused)
 {
     struct file_draft draft;
 
-    (void)unused;
     char *path = strdup(folder_path("r"));
     assert_int_equal(file_draft_open(&draft, path, NULL), 0);
     renaming = path;
@@ -191,7 +185,6 @@ static void in_a_sticky_folder_files_belong_to_their_owners(void **unused)
 {
     int status;
 
-    (void)unused;
     if (geteuid() != 0)
         skip();
     folder_put("open/root", "");

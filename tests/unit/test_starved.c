@@ -42,17 +42,11 @@ struct test_reader {
 static int test_open(void *state, const void *settings, const struct reader_config *site,
                      struct reader_traits *traits)
 {
-    (void)state;
-    (void)settings;
-    (void)site;
     traits->zero_copy = storage.zero_copy;
     return 0;
 }
 
-static void test_close(void *state)
-{
-    (void)state;
-}
+static void test_close(void *state) {}
 
 static int test_submit(void *state, struct read_request *request)
 {
@@ -233,7 +227,6 @@ static void mappings_are_released_when_files_run_out(void **unused)
     static const uint32_t files[] = {1, 7, SLOTS / 2};
     uint32_t records;
 
-    (void)unused;
     for (uint32_t loaders = 1; loaders <= 3; loaders += 2)
         for (int i = 0; i < 3; i++) {
             storage.zero_copy = true;
@@ -247,7 +240,6 @@ static void a_reader_that_takes_no_read_ends_the_run(void **unused)
 {
     uint32_t records;
 
-    (void)unused;
     storage.refuses = true;
     for (uint32_t loaders = 1; loaders <= 3; loaders += 2)
         for (int zero_copy = 0; zero_copy < 2; zero_copy++) {
@@ -263,7 +255,6 @@ static void a_reader_that_answers_no_read_ends_the_run(void **unused)
 {
     uint32_t records;
 
-    (void)unused;
     storage.silent = true;
     for (uint32_t loaders = 1; loaders <= 3; loaders += 2) {
         unanswered = (struct gate){0};
@@ -281,7 +272,6 @@ static void what_comes_back_is_used_at_once(void **unused)
 {
     uint32_t records;
 
-    (void)unused;
     storage.keeps_last = true;
     for (int zero_copy = 0; zero_copy < 2; zero_copy++) {
         storage.zero_copy = zero_copy;
@@ -294,7 +284,6 @@ static void what_comes_back_is_used_at_once(void **unused)
 
 static int start(void **unused)
 {
-    (void)unused;
     alarm(PATIENCE_S);
     memset(&storage, 0, sizeof storage);
     return 0;

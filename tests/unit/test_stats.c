@@ -11,7 +11,6 @@ static void summary_of_known_values(void **unused)
     const double values[] = {5, 1, 4, 2, 3};
     struct stats_summary summary = stats_summarise(values, 5);
 
-    (void)unused;
     assert_int_equal(summary.count, 5);
     assert_near(summary.minimum, 1, 0);
     assert_near(summary.median, 3, 0);
@@ -42,7 +41,6 @@ static void intervals_as_scipy(void **unused)
     const double three[] = {121, 100, 110}, signed_three[] = {-1, 0, 1};
     double rising[20];
 
-    (void)unused;
     for (int i = 0; i < 20; i++)
         rising[i] = i + 1;
     check_interval(rising, 1, 1, 1, 0);
@@ -67,7 +65,6 @@ static void student_as_scipy(void **unused)
                 {4, 2.7764451052},  {5, 2.57058183564},  {6, 2.44691185114},
                 {9, 2.2621571628},  {10, 2.22813885199}, {30, 2.0422724563}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         assert_near(student_quantile(0.05, rows[i].freedom), rows[i].quantile, 1e-9);
         assert_near(student_p(rows[i].quantile, rows[i].freedom), 0.05, 1e-11);
@@ -120,7 +117,6 @@ static void intervals_cover_the_median(void **unused)
 {
     struct random random = random_start(3);
 
-    (void)unused;
     for (size_t law = 0; law < sizeof laws / sizeof laws[0]; law++) {
         print_message("%-10s", laws[law].name);
         for (size_t count = 3; count <= 20; count++) {
@@ -147,7 +143,6 @@ static void intervals_cover_after_stopping(void **unused)
     enum { MOST = 40, TRIALS = 2000 };
     struct random random = random_start(4);
 
-    (void)unused;
     for (size_t law = 0; law < sizeof laws / sizeof laws[0]; law++) {
         print_message("until, %-10s", laws[law].name);
         for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
@@ -183,7 +178,6 @@ static void mann_whitney_as_scipy(void **unused)
     const double tied_a[] = {1, 2, 2, 3, 5}, tied_b[] = {2, 3, 4, 4, 6, 7};
     double many_a[25], many_b[30];
 
-    (void)unused;
     assert_near(stats_mann_whitney_p(a, 3, b, 3), 0.1, 1e-12);
     assert_near(stats_mann_whitney_p(b, 3, a, 3), 0.1, 1e-12);
     assert_near(stats_mann_whitney_p(c, 4, d, 5), 0.19047619047619047, 1e-12);

@@ -53,14 +53,12 @@ static int count_at;
 
 static int count_before(void *context, struct result_epoch *epoch, int code)
 {
-    (void)context, (void)epoch;
     counts[count_at++] = counter_get(&allocations);
     return code;
 }
 
 static int count_after(void *context, struct result_epoch *epoch, int code)
 {
-    (void)context, (void)epoch;
     counts[count_at++] = counter_get(&allocations);
     return code;
 }
@@ -104,7 +102,6 @@ static void nothing_is_allocated_in_steady_state(void **unused)
     struct guard_moment start;
     uint32_t variant = 0;
 
-    (void)unused;
     if (!allocations_counted)
         skip();
     write_samples();

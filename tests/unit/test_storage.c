@@ -54,7 +54,6 @@ static void cold_read_is_counted_and_warm_is_not(void **unused)
     struct evict_figures figures;
     bool cold = false, warm = false;
 
-    (void)unused;
     memset(block, 7, sizeof block);
     folder_write("file", block, sizeof block);
     struct storage *storage = storage_open(&telemetry_roots_usual, &path, 1);
@@ -75,7 +74,6 @@ static void memory_has_no_storage(void **unused)
     struct storage_share share;
     struct mount mount;
 
-    (void)unused;
     if (mount_of_path(&telemetry_roots_usual, path, &mount) || strcmp(mount.type, "tmpfs") != 0)
         skip();
     struct storage *storage = storage_open(&telemetry_roots_usual, &path, 1);
@@ -96,7 +94,6 @@ static void links_of_a_folder_are_followed(void **unused)
     struct storage_share share;
     struct mount mount;
 
-    (void)unused;
     if (mount_of_path(&telemetry_roots_usual, "/dev/shm", &mount) ||
         strcmp(mount.type, "tmpfs") != 0 ||
         mount_of_path(&telemetry_roots_usual, test_folder, &mount) ||
@@ -147,7 +144,6 @@ static void a_file_that_is_a_mount(void **unused)
     struct mount mount;
     int status;
 
-    (void)unused;
     if (mount_of_path(&telemetry_roots_usual, "/dev/shm", &mount) || !mount_is_memory(&mount) ||
         mount_of_path(&telemetry_roots_usual, test_folder, &mount) || mount_is_memory(&mount))
         skip();
@@ -172,7 +168,6 @@ static void words_and_numbers(void **unused)
     struct text text = text_of_string("18446744073709551615 18446744073709551616 x1 1x  7"), word;
     uint64_t value = 5;
 
-    (void)unused;
     assert_true(text_u64(&text, &value) && value == UINT64_MAX);
     assert_false(text_u64(&text, &value)); /* too large: nothing consumed */
     assert_true(text_word(&text, &word) && text_is(word, "18446744073709551616"));
@@ -192,7 +187,6 @@ static void the_kernel_names_the_mount_of_a_path(void **unused)
     struct mount found;
     char outer[512];
 
-    (void)unused;
     snprintf(outer, sizeof outer, "%s", folder_path("mounts"));
     assert_int_equal(folder_make_path(folder_path("mounts/set")), 0);
     if (!own_mounts() || mount("inner", folder_path("mounts/set"), "tmpfs", 0, NULL) ||

@@ -89,7 +89,6 @@ static void an_error_names_file_and_offset(void **unused)
     struct fault_knobs knobs = {.eio_begin = 1000 * KIB, .eio_end = 1001 * KIB};
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < READERS; i++) {
         if (!open_reader(&run, readers[i], PATIENCE_NS))
             continue;
@@ -112,7 +111,6 @@ static void a_reader_that_was_chosen_does_not_fall_back(void **unused)
 {
     struct run run;
 
-    (void)unused;
     if (!open_reader(&run, "uring", PATIENCE_NS))
         skip();
     assert_non_null(strstr(run.reader.traits.engine, "no io_uring"));
@@ -130,7 +128,6 @@ static void some_errors_among_many_reads(void **unused)
     struct fault_knobs knobs = {.eio_every = 10};
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < UNCACHED; i++) {
         if (!open_reader(&run, readers[i], PATIENCE_NS))
             continue;
@@ -147,7 +144,6 @@ static void short_reads_are_resumed(void **unused)
     struct fault_knobs knobs = {.short_every = 3};
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < UNCACHED; i++) {
         if (!open_reader(&run, readers[i], PATIENCE_NS))
             continue;
@@ -163,7 +159,6 @@ static void late_answers_arrive(void **unused)
     struct fault_knobs knobs = {.delay_ns = 20000000};
     struct run run;
 
-    (void)unused;
     for (size_t i = 0; i < UNCACHED; i++) {
         if (!open_reader(&run, readers[i], PATIENCE_NS))
             continue;
@@ -210,7 +205,6 @@ static void no_answer_is_no_hang(void **unused)
 {
     static const char *const names[] = {"uring:fuse=yes", "pread", "mmap"};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         uint64_t timeout_ns = TIMEOUT_NS;
         while (!give_up(names[i], true, timeout_ns)) {
@@ -247,7 +241,6 @@ static void a_late_read_is_cancelled(void **unused)
 {
     uint64_t timeout_ns = 8 * TIMEOUT_NS;
 
-    (void)unused;
     /* The kernel has an eighth of the timeout to cancel the read; more on a slow machine. */
     while (!take_back(timeout_ns)) {
         timeout_ns *= 4;
@@ -274,19 +267,16 @@ static int mount_set(bool is_async)
 
 static int mount_async(void **unused)
 {
-    (void)unused;
     return mount_set(true);
 }
 
 static int mount_in_threads(void **unused)
 {
-    (void)unused;
     return mount_set(false);
 }
 
 static int unmount_set(void **unused)
 {
-    (void)unused;
     catalog_destroy(set.catalog);
     fault_fs_unmount(fs);
     return rmdir(folder);

@@ -59,7 +59,6 @@ static void bursts_and_drifts_are_told(void **unused)
     const double faster[] = {1.12, 1.2, 1.09, 1.15, 1.22, 1.11};
     struct summary summary = summary_of_runs(even, level, true);
 
-    (void)unused;
     assert_false(summary.drifts || summary.bursts);
     assert_false(advises(&summary, "burst credit") || advises(&summary, "drift"));
     assert_equal(summary.steady_samples_per_s.median, 7500 / 8.0);
@@ -82,7 +81,6 @@ static void the_later_epochs_of_a_run_are_one_value(void **unused)
     struct result result = {.job = &job, .valid = true, .threads = 1, .run_count = 3, .runs = runs};
     struct summary summary;
 
-    (void)unused;
     assert_int_equal(option_defaults(job_options, &job), 0);
     job.epochs = 4;
     for (uint64_t i = 0; i < 3; i++) {
@@ -134,7 +132,6 @@ static void decoding_without_a_cpu_is_told(void **unused)
     const char *const starved = "busy for 2 s, but the process got only 1.2 s of CPU";
     struct summary summary = summary_of_decoding(1.2, "");
 
-    (void)unused;
     assert_true(advises(&summary, starved) && advises(&summary, "add CPUs"));
     summary = summary_of_decoding(1.6, "");
     assert_false(advises(&summary, "of CPU"));
@@ -191,7 +188,6 @@ static void doubts_have_their_limits(void **unused)
     const struct terms good = {SECOND, SECOND, 0.985, 1.14, 2010};
     struct terms terms = good;
 
-    (void)unused;
     assert_false(is_told(&good, "too short") || is_told(&good, "burst credit") ||
                  is_told(&good, "speed of memory") || is_told(&good, "the runs differ") ||
                  is_told(&good, "own ceiling"));
@@ -220,7 +216,6 @@ static void some_rank_is_always_slowest(void **unused)
     char *text;
     size_t bytes;
 
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         FILE *stream = open_memstream(&text, &bytes);
         found.behind_percent = i ? 5.1 : 4.9;
@@ -244,7 +239,6 @@ static void one_unverified_run_hides_the_residue(void **unused)
     struct result result = {.job = &job, .valid = true, .threads = 1, .run_count = 2, .runs = runs};
     struct summary summary;
 
-    (void)unused;
     assert_int_equal(option_defaults(job_options, &job), 0);
     runs[0].cold.residue_percent = 0.5;
     runs[1].cold.residue_percent = 0.25;

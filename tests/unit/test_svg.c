@@ -19,7 +19,6 @@ static double any(struct random *random)
 
 static void any_values_end_well(void **unused)
 {
-    (void)unused;
     for (uint64_t seed = 0; seed < 5000; seed++) {
         struct random random = random_start(seed);
         struct svg svg;
@@ -59,7 +58,6 @@ static void steps_are_round(void **unused)
         unsigned ticks;
     } rows[] = {{7, 1, 7}, {7, 2, 6}, {0.7, 0.2, 6}, {300, 50, 6}, {3000, 500, 7}, {60, 10, 7}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         assert_near(svg_step(rows[i].range, rows[i].ticks), rows[i].step, 1e-9);
 }
@@ -71,7 +69,6 @@ static void an_axis_ends_with_a_whole_tick(void **unused)
     struct svg svg;
     size_t bytes = 0;
 
-    (void)unused;
     svg_begin(&svg, "", 800, 200, 1);
     struct svg_panel *panel = svg_panel(&svg, "");
     svg_x(panel, "x", SVG_LINEAR, 0, 1);

@@ -62,7 +62,6 @@ static void check(const char *name, const char *text, const char *wanted)
 
 static void a_list_is_split_at_commas(void **unused)
 {
-    (void)unused;
     check("count", "1,2,4", "1|2|4");
     check("text", "a", "a");
     check("text", "a\\,b,c", "a,b|c");
@@ -76,7 +75,6 @@ static void a_list_is_split_at_commas(void **unused)
 
 static void ranges_have_both_ends(void **unused)
 {
-    (void)unused;
     check("count", "32:1024:x2", "32|64|128|256|512|1024");
     check("count", "1:16:+5", "1|6|11|16");
     check("count", "1:15:+5", "1|6|11");
@@ -100,7 +98,6 @@ static void ranges_have_both_ends(void **unused)
 
 static void all_is_every_alternative(void **unused)
 {
-    (void)unused;
     check("flag", "all", "no|yes");
     check("choice", "all", "no|yes|strict");
     check("plugin", "all", "one|three"); /* usable */
@@ -126,7 +123,6 @@ static void cells_are_the_product(void **unused)
     struct sweep_plan plan = made();
     char text[64];
 
-    (void)unused;
     assert_string_equal(sweep_title(&plan, 0, text, sizeof text), "count=1 flag=no");
     assert_string_equal(sweep_title(&plan, 3, text, sizeof text), "count=2 flag=yes");
     assert_string_equal(sweep_title(&plan, 5, text, sizeof text), "count=4 flag=yes");
@@ -151,7 +147,6 @@ static void each_round_has_each_cell_once(void **unused)
     uint32_t order[6], again[6], first[6];
     size_t same = 0;
 
-    (void)unused;
     for (uint32_t round = 0; round < 20; round++) {
         unsigned seen = 0;
         sweep_order(&plan, 5, round, false, order);
@@ -174,7 +169,6 @@ static void telling_cells_come_first(void **unused)
     struct sweep_plan plan = made();
     uint32_t order[6];
 
-    (void)unused;
     for (uint32_t cell = 0; cell < 6; cell++)
         assert_int_equal(sweep_class(&plan, cell), classes[cell]);
     for (uint64_t seed = 0; seed < 10; seed++) {
@@ -218,7 +212,6 @@ static void effects_are_paired(void **unused)
     const struct sweep_table table = measured(&plan);
     size_t count;
 
-    (void)unused;
     /* An invalid cell enters no figure; its partners are left out. */
     figures[CELLS + 5].is_valid = false;
     figures[CELLS + 5].samples_per_s = 1e9;
@@ -248,7 +241,6 @@ static void a_summary_is_of_valid_rounds(void **unused)
     struct sweep_plan plan = made();
     const struct sweep_table table = measured(&plan);
 
-    (void)unused;
     figures[0] =
         (struct sweep_figures){.is_measured = true, .reason = "not cold", .samples_per_s = 9e9};
     figures[CELLS] = (struct sweep_figures){0};

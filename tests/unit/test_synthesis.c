@@ -46,7 +46,6 @@ static void the_first_images_are_fixed(void **unused)
     struct synthesis *synthesis = start(&synthesis_imagenet);
     int wrong = 0;
 
-    (void)unused;
     for (uint64_t i = 0; i < sizeof known / sizeof *known; i++) {
         struct sample sample = make(synthesis, i * 1000003);
         print_message("0x%08x (label %d, %zu bytes)\n", checksum(&sample), sample.label,
@@ -64,7 +63,6 @@ static void an_image_depends_on_seed_and_index_alone(void **unused)
     struct synthesis_settings other = synthesis_imagenet;
     struct synthesis *a = start(&synthesis_imagenet), *b = start(&synthesis_imagenet);
 
-    (void)unused;
     other.seed = 2;
     struct synthesis *c = start(&other);
     for (uint64_t i = 0; i < 6; i++) {
@@ -86,7 +84,6 @@ static void sizes_are_log_normal_about_the_mean(void **unused)
     enum { IMAGES = 300 };
     const uint32_t means[] = {110000, 12000};
 
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         struct synthesis_settings settings = synthesis_imagenet;
         settings.mean_bytes = means[i];
@@ -118,7 +115,6 @@ static void labels_are_even(void **unused)
     int counts[CLASSES] = {0};
     double chi = 0;
 
-    (void)unused;
     for (uint64_t i = 0; i < DRAWS; i++)
         counts[synthesis_label(&settings, i)]++;
     for (int i = 0; i < CLASSES; i++)
@@ -140,7 +136,6 @@ static void storage_gains_nothing(void **unused)
     uint8_t *bytes = malloc((size_t)IMAGES * 1000000), *aligned = calloc(IMAGES, 1000000);
     size_t total = 0, blocks = 0;
 
-    (void)unused;
     for (uint64_t i = 0; i < IMAGES; i++) {
         struct sample sample = make(synthesis, i);
         assert_true(sample.image_bytes < 1000000);
@@ -206,7 +201,6 @@ static void classes_can_be_learnt(void **unused)
     double centre[CLASSES][3] = {{0}}, colour[2];
     int right = 0;
 
-    (void)unused;
     for (uint64_t i = 0; i < 2 * IMAGES; i++) {
         struct sample sample = make(synthesis, i);
         mean_colour(&sample, colour);
@@ -231,7 +225,6 @@ static void classes_can_be_learnt(void **unused)
 
 static void making_allocates_nothing(void **unused)
 {
-    (void)unused;
     if (!allocations_counted)
         skip();
     struct synthesis *synthesis = start(&synthesis_imagenet);
@@ -247,7 +240,6 @@ static void settings_are_checked(void **unused)
 {
     struct synthesis_settings settings = synthesis_imagenet;
 
-    (void)unused;
     settings.classes = 0;
     assert_null(synthesis_open(&settings));
     settings.classes = 1;

@@ -143,7 +143,6 @@ static int32_t label_of(const char *choice, const char *json, const char *class)
 
 static void labels_in_json(void **unused)
 {
-    (void)unused;
     assert_int_equal(label_of("tar", "{\"label\": 5, \"cls\": 6}", NULL), 5);
     assert_int_equal(label_of("tar", "{\"label\": \"cat\", \"cls\": 6}", NULL), 6);
     assert_int_equal(label_of("tar", "{\"label\": \"4\", \"cls\": \"5\"}", NULL), 4);
@@ -163,7 +162,6 @@ static void images_named_with_several_dots(void **unused)
     struct sample sample;
     uint8_t *copy;
 
-    (void)unused;
     put(maker, "a.left.png", '0', "left");
     put(maker, "a.right.png", '0', "right");
     put(maker, "a.cls", '0', "3");
@@ -183,7 +181,6 @@ static void neighbours_of_one_key_are_a_sample(void **unused)
     struct sample sample;
     uint8_t *copy;
 
-    (void)unused;
     put(maker, "__meta__", '0', "x");
     put(maker, "a/b.c/k.cls", '0', " 7\n");
     put(maker, "folder/", '5', "");
@@ -217,7 +214,6 @@ static void unread_samples_are_told(void **unused)
     struct maker *maker = calloc(1, sizeof *maker);
     struct catalog *catalog;
 
-    (void)unused;
     put(maker, "a.jpg", '0', "x");
     put(maker, "a.seg.avif", '0', "of a sample with an image");
     put(maker, "b.avif", '0', "x"); /* at 2048 */
@@ -241,7 +237,6 @@ static void sparse_and_odd_entries_are_passed(void **unused)
     struct maker *maker = calloc(1, sizeof *maker);
     struct catalog *catalog;
 
-    (void)unused;
     put(maker, "global", 'g', "19 comment=nothing\n");
     put(maker, "pax", 'x', "22 GNU.sparse.major=1\n");
     put(maker, "sparse.jpg", '0', "holes");
@@ -267,7 +262,6 @@ static void a_name_in_front_is_for_the_next_only(void **unused)
     struct sample sample;
     uint8_t *copy;
 
-    (void)unused;
     put(maker, "long", 'L', "long/name.jpg");
     put(maker, "folder", '5', "");
     put(maker, "short.jpg", '0', "x");
@@ -296,7 +290,6 @@ static void both_checksums_are_right(void **unused)
     struct random random = random_start(7);
     uint8_t block[512];
 
-    (void)unused;
     for (unsigned round = 0; round < 2000; round++) {
         for (unsigned i = 0; i < sizeof block; i++)
             block[i] = (uint8_t)(random_next(&random) >> (i < 100 ? 57 : 56)); /* a sum above 0 */
@@ -315,7 +308,6 @@ static void damage_is_told(void **unused)
 {
     struct maker *maker = calloc(1, sizeof *maker);
 
-    (void)unused;
     for (int i = 0; i < 12; i++) { /* 1,024 bytes of extensions: eleven of 93 */
         char name[100];
         snprintf(name, sizeof name, "a.%092d", i);
@@ -363,7 +355,6 @@ static void damage_is_told(void **unused)
 
 static int count_fault(void *context, const struct catalog_fault *fault)
 {
-    (void)fault;
     ++*(unsigned *)context;
     return 0;
 }
@@ -375,7 +366,6 @@ static void the_walk_goes_on_behind_damage(void **unused)
     const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
     struct catalog *catalog;
 
-    (void)unused;
     put(maker, "a.jpg", '0', "x");
     put(maker, "b.jpg", '0', "x")[3]++;
     put(maker, "c.jpg", '0', "x");
@@ -391,7 +381,6 @@ static void cut_archives_are_told(void **unused)
     struct maker *maker = calloc(1, sizeof *maker);
     struct catalog *catalog;
 
-    (void)unused;
     put(maker, "a.jpg", '0', "x");
     put(maker, "b.jpg", '0', "yy");
     const size_t whole = maker->used;
@@ -448,7 +437,6 @@ static void classes_are_integers(void **unused)
     struct sample sample;
     uint8_t *copy;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         maker->used = 0;
         put(maker, rows[i].file, '0', rows[i].text);
@@ -473,7 +461,6 @@ static void nothing_is_lost_without_a_word(void **unused)
     struct maker *maker = calloc(1, sizeof *maker);
     struct catalog *catalog;
 
-    (void)unused;
     put(maker, "d.jpg", '1', "");
     put(maker, "a.cls", '0', "1");
     put(maker, "b.left.jpg", '0', "x");
@@ -515,7 +502,6 @@ static void a_long_list_of_extensions_is_cut(void **unused)
     struct catalog *catalog;
     char name[100];
 
-    (void)unused;
     put(maker, "a.jpg", '0', "x");
     for (int i = 0; i < 4; i++) {
         memset(name, 'a' + i, sizeof name);
@@ -574,7 +560,6 @@ static void flip(const char *name, unsigned rounds)
 
 static void flipped_bits_do_no_harm(void **unused)
 {
-    (void)unused;
     flip("webdataset/train-000000.tar", 1500);
     flip("ustar.tar", 1500);
     flip("gnu.tar", 1500);
@@ -623,7 +608,6 @@ static void what_is_written_is_read(void **unused)
     size_t bytes;
     uint8_t *copy;
 
-    (void)unused;
     memset(long_name, 'n', sizeof long_name - 1);
     assert_int_equal(format_of(tar.plugin)->shard_path(test_folder, 3, 5, &path), 0);
     assert_non_null(strstr(path, "/train-000003.tar"));

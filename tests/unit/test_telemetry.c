@@ -205,14 +205,12 @@ static void run_command(int count, char **words, const char *input)
 
 static void all_of_each_probe(void **unused)
 {
-    (void)unused;
     session_marks[1][0] = "@NVML", session_marks[1][1] = MOCK_NVML;
     session_run("probes.txt", run_command);
 }
 
 static void what_lies_beneath(void **unused)
 {
-    (void)unused;
     session_run("beneath.txt", run_command);
 }
 
@@ -221,7 +219,6 @@ static void all_of_its_disks(void **unused)
     static char device[32];
     struct stat status;
 
-    (void)unused;
     assert_int_equal(stat(test_folder, &status), 0);
     if (major(status.st_dev) == 0)
         skip(); /* a file system without its own device */

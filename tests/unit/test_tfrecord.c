@@ -152,7 +152,6 @@ static void keys_and_label_bases(void **unused)
         join(image_entry("image/encoded", "img"), label_entry("image/class/label", 1000));
     struct text tfds = join(label_entry("label", 7), image_entry("image", "png"));
 
-    (void)unused;
     expect_sample("shards", imagenet, "img", 999);
     expect_sample("shards:label-base=0", imagenet, "img", 1000);
     expect_sample("shards", tfds, "png", 7);
@@ -174,7 +173,6 @@ static void labels_of_every_shape(void **unused)
     struct text real = {.bytes = {1 << 3 | 5, 0, 0, 0x40, 0x40}, .used = 5}; /* 3.0f */
     struct text packed_real = {.bytes = {0, 0, 0x40, 0x40}, .used = 4};
 
-    (void)unused;
     expect_sample("shards", join(image, entry("label", field(3, join(tag, varint(300))))), "i",
                   300);
     expect_sample("shards", join(image, entry("label", field(2, real))), "i", 3);
@@ -193,7 +191,6 @@ static void examples_that_hold_no_sample(void **unused)
     struct text image = image_entry("image", "i"), nothing = {0};
     struct text cut = image;
 
-    (void)unused;
     assert_int_equal(parse_with("shards", nothing, &sample), -EBADMSG);
     expect_reason("no feature image/encoded or image but: none; choose one with image=KEY");
     assert_int_equal(parse_with("shards:image=jpg", image, &sample), -EBADMSG);
@@ -232,7 +229,6 @@ static void any_damage_is_found(void **unused)
     size_t bytes = frame(record, example.bytes, example.used);
     struct sample sample;
 
-    (void)unused;
     for (size_t bit = 0; bit < bytes * 8; bit++) {
         uint8_t *exact = malloc(bytes);
         memcpy(exact, record, bytes);
@@ -276,7 +272,6 @@ static void verify_goes_on_after_damage(void **unused)
     struct faults faults = {0};
     const struct format_scan scan = {.fault = note_fault, .fault_context = &faults};
 
-    (void)unused;
     for (int i = 0; i < 5; i++)
         used += record = frame(file + used, example.bytes, example.used);
     file[record] ^= 4;                                /* the length of record 1 */
@@ -305,7 +300,6 @@ static void zeros_are_passed_quickly(void **unused)
     struct faults faults = {0};
     const struct format_scan scan = {.fault = note_fault, .fault_context = &faults};
 
-    (void)unused;
     size_t bytes = frame(file, example.bytes, example.used);
     folder_write("hole.tfrecord", file, bytes);
     int fd = open(folder_path("hole.tfrecord"), O_WRONLY);
@@ -324,7 +318,6 @@ static void a_bad_file_is_named(void **unused)
 {
     uint8_t head[16] = {0};
 
-    (void)unused;
     bytes_put_le64(head, UINT64_MAX - 3); /* absurd, with a correct CRC */
     bytes_put_le32(head + 8, masked(head, 8));
     folder_write("absurd.tfrecord", head, sizeof head);
@@ -410,7 +403,6 @@ static void written_and_read_back(void **unused)
     static const char *const choices[] = {"shards", "shards:image=my/image,label=my/label",
                                           "shards:label-base=1,idx=yes,label=l"};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof choices / sizeof choices[0]; i++) {
         struct plugin_choice format;
         assert_int_equal(plugin_choose("format", format_registry, choices[i], &format), 0);
@@ -433,7 +425,6 @@ static void an_idx_saves_the_scan(void **unused)
     char idx[RECORDS * 16] = "";
     size_t used = 0, idx_used = 0;
 
-    (void)unused;
     for (int i = 0; i < RECORDS; i++) {
         idx_used += (size_t)sprintf(idx + idx_used, "%zu 20\n", used);
         used += frame(file + used, "abcd", 4);
@@ -455,7 +446,6 @@ static void an_idx_that_is_not_of_the_file_is_not_used(void **unused)
     uint8_t file[40];
     size_t used = frame(file, "abcd", 4);
 
-    (void)unused;
     used += frame(file + used, "efgh", 4);
     folder_write("lies.tfrecord", file, used);
     for (int i = 0; i < 3; i++) {
@@ -473,7 +463,6 @@ static void compressed_shards(void **unused)
 {
     static const char *const choices[] = {"shards:compression=gzip", "shards:compression=zlib"};
 
-    (void)unused;
     for (uint32_t i = 0; i < 2; i++) {
         struct plugin_choice format;
         assert_int_equal(plugin_choose("format", format_registry, choices[i], &format), 0);
@@ -542,7 +531,6 @@ static void the_first_failing_shard_is_told(void **unused)
     uint8_t record[256];
     size_t bytes = frame(record, example.bytes, example.used);
 
-    (void)unused;
     assert_int_equal(folder_make_path(folder_path("many")), 0);
     for (int i = 0; i < 40; i++) {
         char name[64];
@@ -573,7 +561,6 @@ static void a_numbered_shard_is_no_companion(void **unused)
     uint8_t record[64];
     const size_t bytes = frame(record, "x", 1);
 
-    (void)unused;
     assert_int_equal(folder_make_path(folder_path("rotated")), 0);
     folder_write("rotated/a.tfrecord", record, bytes);
     folder_write("rotated/a.tfrecord.1", record, bytes);
@@ -621,7 +608,6 @@ static void expect_limit(const char *settings, const char *reason)
 
 static void a_compressed_shard_is_no_larger_than_it_may_be(void **unused)
 {
-    (void)unused;
     write_bomb("bomb.tfrecord");
     expect_limit("shards", "inflates to more than 200 times its");
     expect_limit("shards:max-inflation=none", "exceeds 67108864 bytes; raise max-index=SIZE");
@@ -633,7 +619,6 @@ static void tfrecord_is_another_name_of_shards(void **unused)
 {
     struct plugin_choice choice;
 
-    (void)unused;
     assert_int_equal(plugin_choose("format", format_registry, "tfrecord:max-index=1m", &choice), 0);
     assert_string_equal(choice.plugin->name, "shards");
     plugin_release(&choice);

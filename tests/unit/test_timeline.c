@@ -73,7 +73,6 @@ static void nfs_over_infiniband(void **unused)
         {0}};
     struct provenance provenance = provenance_in(node, 0, 1);
 
-    (void)unused;
     assert_int_equal(provenance.witness, PROVENANCE_SERVER);
     assert_true(provenance.read == 500 && provenance.fabric == 500);
     assert_true(provenance.local == 0 && provenance.page_cache == 0 && provenance.ahead == 0);
@@ -103,7 +102,6 @@ static void nfs_over_soft_roce(void **unused)
                                  {0}};
     const struct provenance provenance = provenance_in(lines, 0, 1);
 
-    (void)unused;
     assert_true(provenance.received == 613 && provenance.sent == 111 && provenance.excess == 502);
     assert_true(provenance.fabric == 500);
 }
@@ -118,7 +116,6 @@ static void nfs_beside_a_local_disk(void **unused)
         {0}};
     struct provenance provenance = provenance_in(node, 0, 1);
 
-    (void)unused;
     assert_true(provenance.fabric == 300 && provenance.local == 400 &&
                 provenance.page_cache == 300);
     assert_true(isnan(provenance.received) && isnan(provenance.excess)); /* no counter */
@@ -134,7 +131,6 @@ static void a_client_in_the_reader(void **unused)
                                        {0}};
     const struct provenance provenance = provenance_in(node, 0, 1);
 
-    (void)unused;
     assert_int_equal(provenance.witness, PROVENANCE_SERVER);
     assert_true(provenance.fabric == 100 && provenance.page_cache == 0 && provenance.ahead == 0);
 }
@@ -165,7 +161,6 @@ static void local_disks(void **unused)
                                        {0}};
     struct provenance provenance = provenance_in(loop, 1, 2);
 
-    (void)unused;
     assert_true(provenance.local == 10 && provenance.page_cache == 90);
     provenance = provenance_in(commands, 0, 1);
     assert_true(provenance.local == 108 && provenance.page_cache == 0); /* none is counted there */
@@ -198,7 +193,6 @@ static void neither_disk_nor_client_counts(void **unused)
                                                  {0}};
     struct provenance provenance = provenance_in(beegfs, 0, 1);
 
-    (void)unused;
     assert_int_equal(provenance.witness, PROVENANCE_RECEIVED);
     assert_true(provenance.fabric == 1000 && provenance.page_cache == 0);
     provenance = provenance_in(beegfs, 1, 2); /* more sent than received: all cached */
@@ -235,7 +229,6 @@ static void figures_over_time(void **unused)
                                        {0}};
     struct series series;
 
-    (void)unused;
     make(node, &series);
     series_mark(&series, &(struct series_mark){.phase = "epoch",
                                                .number = 1,
@@ -285,7 +278,6 @@ static void shares_and_means(void **unused)
                                        {0}};
     struct series series;
 
-    (void)unused;
     make(node, &series);
     struct timeline *timeline = timeline_make(&series, anchor, SECOND);
     assert_non_null(timeline);
@@ -304,7 +296,6 @@ static void a_long_timeline_is_thinned(void **unused)
     struct series series;
     double sum = 0, before_s = 0;
 
-    (void)unused;
     assert_int_equal(series_open(&series, &metric, 1, 16384, 1, SERIES_THIN), 0);
     for (uint64_t i = 0; i <= 30001; i++)
         series_append(&series, (100 + i) * SECOND / 10, &(uint64_t){i * i});
@@ -333,7 +324,6 @@ static void a_moment_is_no_bin(void **unused)
     const uint64_t times_ms[] = {10000, 10100, 10101, 10200, 10300};
     struct series series;
 
-    (void)unused;
     assert_int_equal(series_open(&series, &metric, 1, 16, 1, SERIES_THIN), 0);
     for (uint64_t i = 0; i < 5; i++)
         series_append(&series, times_ms[i] * 1000000, &(uint64_t){i});

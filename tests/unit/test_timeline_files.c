@@ -121,7 +121,6 @@ static void damaged_json_is_refused(void **unused)
 {
     json_t *json = json_of_made();
 
-    (void)unused;
     json_array_append_new(json_array_get(json_object_get(json, "rows"), 2), json_real(1));
     expect_refusal(json, "row 2 has 7 numbers, expected 6");
     json = json_of_made();
@@ -150,7 +149,6 @@ static void a_node_that_began_earlier(void **unused)
     struct timeline *joined = make_joined();
     struct timeline *early = joined->nodes[1].timeline;
 
-    (void)unused;
     timeline_move(early, -2 * timeline_end_s(early), -timeline_end_s(early));
     const double begin_s = early->begin_s, end_s = timeline_end_s(early);
     assert_true(end_s < 0);
@@ -181,7 +179,6 @@ static void hosts_keep_to_their_columns(void **unused)
 {
     struct timeline *joined = make_joined();
 
-    (void)unused;
     snprintf(joined->nodes[1].host, sizeof joined->nodes[1].host, "rack 1, \"left\":b");
     memset(joined->nodes[1].timeline->keys[4], 'k', TIMELINE_KEY_BYTES - 1);
     char *text = csv_of(joined);
@@ -211,7 +208,6 @@ static void expect_csv_refusal(const char *csv, const char *reason)
 
 static void damaged_csv_is_refused(void **unused)
 {
-    (void)unused;
     expect_csv_refusal("", "not an iobench series");
     expect_csv_refusal("time_s,read\n1,2\n", "not an iobench series");
     expect_csv_refusal("time_s,phases,a,b\n1,,2\n", "row 1 has 1 numbers, expected 2");
@@ -239,7 +235,6 @@ static void lines_of_monitor_are_read(void **unused)
              "{\"unix_time_s\":1700000002.0,\"elapsed_s\":2.0,\"interval_s\":1.0,"
              "\"storage_read_bytes_per_s\":7e6,\"nfs_read_bytes_per_s\":null}\n");
 
-    (void)unused;
     assert_non_null(read);
     assert_int_equal(read->row_count, 2);
     assert_int_equal(read->column_count, 2);
@@ -314,7 +309,6 @@ static void charts_are_a_page(void **unused)
     size_t bytes = 0, wanted_bytes = 0;
     FILE *stream = open_memstream(&text, &bytes);
 
-    (void)unused;
     put_chart(stream, CHART_OF_NODES, sources, 1);
     put_chart(stream, CHART_OF_NODES, sources, 2);
     put_chart(stream, CHART_OF_RUNS, sources, 2);
@@ -338,7 +332,6 @@ static void nothing_to_draw(void **unused)
     const struct chart_source source = {"x", blank};
     struct chart chart;
 
-    (void)unused;
     assert_true(chart_make(&chart, CHART_OF_NODES, &source, 1, CHART_BINS) < 0);
     assert_non_null(strstr(fail_reason(), "without rows"));
     chart_release(&chart);

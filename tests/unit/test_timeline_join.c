@@ -91,7 +91,6 @@ static void rates_and_bytes_add_up(void **unused)
                                               "read_bytes_per_s", NULL};
     struct timeline *first = blank(first_keys, 2, 1), *second = blank(second_keys, 2, 1);
 
-    (void)unused;
     set(first, 0, (double[]){5, 7});
     set(first, 1, (double[]){100, 200});
     set(first, 2, (double[]){50, 150});
@@ -115,7 +114,6 @@ static void all_of_the_pipeline_adds_up(void **unused)
     const char *keys[METER_COUNTS + 1] = {0};
     uint32_t count = 0;
 
-    (void)unused;
     for (int i = 0; i < METER_COUNTS; i++)
         if (meter_figures[i].key)
             keys[count++] = meter_figures[i].key;
@@ -136,7 +134,6 @@ static void counters_are_not_added(void **unused)
     static const char *const keys[] = {"read_bytes_per_s", "disk.vda.read_bytes_per_s", NULL};
     struct timeline *first = blank(keys, 1, 1), *second = blank(keys, 1, 1);
 
-    (void)unused;
     first->figure_count = second->figure_count = 1;
     struct timeline *sum = join_two(first, second);
     assert_int_equal(sum->column_count, 1);
@@ -151,7 +148,6 @@ static void bins_need_not_agree(void **unused)
     struct timeline *second = reader(5, 0.3, (double[]){10, 20, 30, 40, 50});
     double sum_bytes = 0;
 
-    (void)unused;
     second->begin_s = 0;
     struct timeline *sum = join_two(first, second);
     expect_values(sum, "read_bytes_per_s",
@@ -179,7 +175,6 @@ static void edges_lose_and_make_nothing(void **unused)
 {
     static const double starts_s[] = {0, 0.3, 0.9, 1, 1.4, 2.6, 7};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof starts_s / sizeof *starts_s; i++) {
         struct timeline *first = reader(3, 1, (double[]){5, 6, 7});
         struct timeline *second = reader(4, 0.25, (double[]){400, 0, 0, 800});
@@ -198,7 +193,6 @@ static void a_gap_is_a_gap(void **unused)
     struct timeline *first = reader(3, 1, (double[]){1, 2, 3});
     struct timeline *second = reader(3, 1, (double[]){10, NAN, 30});
 
-    (void)unused;
     struct timeline *sum = join_two(first, second);
     expect_values(sum, "read_bytes_per_s", (double[]){11, NAN, 33});
     timeline_destroy(sum);
@@ -210,7 +204,6 @@ static void gaps_stay_gaps_between_rows(void **unused)
 {
     static const double late_s[] = {-0.3, -1e-3, -1e-9, 1e-9, 1e-3, 0.3};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof late_s / sizeof *late_s; i++)
         for (uint64_t gap = 0; gap < 4; gap++) {
             double values[] = {10, 20, 30, 40};
@@ -234,7 +227,6 @@ static void the_first_and_the_last_row_are_like_the_others(void **unused)
     static const char *const keys[] = {"read_bytes_per_s", "page_cache_bytes", "gpu_watts", NULL};
     struct timeline *first = blank(keys, 3, 1), *second = blank(keys, 4, 1);
 
-    (void)unused;
     for (uint32_t k = 0; k < 3; k++) {
         set(first, k, (double[]){100, 100, 100});
         set(second, k, (double[]){10, 10, 10, 10});
@@ -268,7 +260,6 @@ static void one_comes_late_and_leaves_early(void **unused)
     struct timeline *first = reader(5, 1, (double[]){1, 2, 3, 4, NAN});
     struct timeline *second = reader(2, 1, (double[]){10, 20});
 
-    (void)unused;
     timeline_move(second, 1, 3);
     struct timeline *sum = join_two(first, second);
     expect_values(sum, "read_bytes_per_s", (double[]){1, 12, 23, 4, NAN});
@@ -277,7 +268,6 @@ static void one_comes_late_and_leaves_early(void **unused)
 
 static void one_alone_and_empty_ones(void **unused)
 {
-    (void)unused;
     struct timeline *sum =
         join(1, (struct timeline *[]){reader(2, 1, (double[]){1, 2})}); /* the other's was lost */
     expect_values(sum, "read_bytes_per_s", (double[]){1, 2});
@@ -296,7 +286,6 @@ static void phases_add_up(void **unused)
 {
     struct timeline *timelines[2];
 
-    (void)unused;
     for (int i = 0; i < 2; i++) {
         timelines[i] = reader(1, 1, (double[]){0});
         struct timeline_phase *phases = timelines[i]->phases;
@@ -326,7 +315,6 @@ static void clocks_that_differ_and_drift(void **unused)
 {
     struct timeline *timeline = reader(4, 1, (double[]){1, 2, 3, 4});
 
-    (void)unused;
     timeline->begin_s = 0.5;
     timeline->phases[0] = (struct timeline_phase){.name = "epoch", .from_s = 1, .to_s = 4};
     timeline->phase_count = 1;
@@ -369,7 +357,6 @@ static void arrives_as_it_was(void **unused)
                                        "disk.vda.read_bytes_per_s", NULL};
     struct timeline *timeline = blank(keys, 3, 0.5);
 
-    (void)unused;
     timeline->figure_count = 2;
     timeline->start_unix_ns = 123;
     timeline->begin_s = 0.25;
@@ -406,7 +393,6 @@ static void empty_and_joined_ones_arrive(void **unused)
 {
     struct timeline *nothing = reader(0, 1, NULL), *received = sent(nothing, 1);
 
-    (void)unused;
     assert_int_equal(received->row_count, 0);
     assert_int_equal(received->phase_count, 0);
     timeline_destroy(received);
@@ -426,7 +412,6 @@ static void what_is_no_timeline_is_refused(void **unused)
     char *packed = timeline_pack(timeline, 1, &bytes);
     struct timeline head;
 
-    (void)unused;
     assert_non_null(packed);
     assert_null(timeline_unpack(packed, 0));
     assert_null(timeline_unpack(packed, sizeof head - 1));

@@ -326,19 +326,16 @@ static void check_everywhere(const struct golden_case *of, bool with_reference)
 
 static void pieces_are_as_in_pytorch(void **unused)
 {
-    (void)unused;
     check_everywhere(&cases[1], true);
 }
 
 static void tiny_is_as_in_pytorch(void **unused)
 {
-    (void)unused;
     check_everywhere(&cases[0], getenv("IOBENCH_LONG") != NULL);
 }
 
 static void resnet50_is_as_in_pytorch(void **unused)
 {
-    (void)unused;
     check_everywhere(&cases[2], getenv("IOBENCH_LONG") != NULL);
 }
 

@@ -23,7 +23,6 @@ static void trend_as_scipy(void **unused)
     const double rates[] = {10, 11, 9, 12, 13, 12.5, 14, 13.5, 15, 16};
     const double falling[] = {11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
 
-    (void)unused;
     check(up, 5, 0.016666666666666666, 1, 3);
     check(down, 6, 0.016666666666666666, -1, 2.5);
     check(digits, 8, 0.17886904761904762, 0.4642857142857143, 3.5);
@@ -36,7 +35,6 @@ static void few_values_have_no_trend(void **unused)
 {
     const double up[] = {1, 2, 3, 4}, equal[] = {3, 3, 3, 3, 3, 3};
 
-    (void)unused;
     assert_true(trend_test(up, TREND_LEAST - 1).p > 0.05);
     assert_true(trend_test(up, 1).p == 1 && isnan(trend_test(up, 1).drift));
     assert_true(trend_test(NULL, 0).p == 1);
@@ -49,7 +47,6 @@ static void false_alarms_are_rare(void **unused)
 {
     struct random random = random_start(11);
 
-    (void)unused;
     for (size_t count = TREND_LEAST; count <= 20; count += 5) {
         int alarms[2] = {0}, found = 0;
         for (int trial = 0; trial < 4000; trial++) {

@@ -100,7 +100,6 @@ static void is_counted_and_refused(const struct decode_source *source, enum imag
 
 static void each_form_is_read_and_counted(void **unused)
 {
-    (void)unused;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct decode_source source = make_bmp(&forms[i]);
         header_is_read_and_checked(&source, IMAGE_BMP);
@@ -120,7 +119,6 @@ static void a_part_is_cut_short(void **unused)
     const struct decode_source source = make_gif(true);
     struct image_header header;
 
-    (void)unused;
     for (size_t bytes = 13; bytes < source.length; bytes++) {
         assert_int_equal(image_header_check(file, bytes, &header), -EBADMSG);
         assert_non_null(strstr(fail_reason(), "the GIF is cut short"));
@@ -139,7 +137,6 @@ static void unsupported_forms_are_named(void **unused)
     };
     struct image_header header;
 
-    (void)unused;
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         const struct decode_source source = make_bmp(&forms[0]);
         bytes_put_le32(file + changes[i].at, changes[i].value);
@@ -155,7 +152,6 @@ static void a_gif_is_cut_in_its_screen(void **unused)
     static const char gif[] = "GIF89a\003\0\002\0\0\0";
     struct image_header header;
 
-    (void)unused;
     assert_int_equal(image_header_read(gif, 13, &header), 0);
     assert_int_equal(header.width, 3);
     assert_int_equal(header.height, 2);

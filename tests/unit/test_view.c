@@ -43,7 +43,6 @@ static void train_boxes_follow_the_distribution(void **unused)
     int area_bins[20] = {0}, aspect_bins[20] = {0}, x_bins[20] = {0}, y_bins[20] = {0};
     int mirrored = 0, small = 0;
 
-    (void)unused;
     for (uint64_t i = 0; i < DRAWS; i++) {
         struct view_box box = draw(i, 4000, 4000);
         double area = box.width * box.height / 16e6, aspect = box.width / box.height;
@@ -74,7 +73,6 @@ static void boxes_lie_inside_any_image(void **unused)
 {
     struct random random = random_start(3);
 
-    (void)unused;
     for (uint64_t i = 0; i < DRAWS; i++) {
         uint32_t width = 1 + (uint32_t)random_below(&random, i % 2 ? 20 : 5000);
         uint32_t height = 1 + (uint32_t)random_below(&random, i % 3 ? 20 : 5000);
@@ -92,7 +90,6 @@ static void boxes_lie_inside_any_image(void **unused)
 /* A very wide image rejects every try; the fallback is the centre with the widest aspect. */
 static void a_strip_falls_back_to_its_centre(void **unused)
 {
-    (void)unused;
     struct view_box box = draw(5, 100000, 30);
     assert_true(box.height == 30 && box.width == 40 && box.x == 49980 && box.y == 0);
     box = draw(5, 30, 100000);
@@ -103,7 +100,6 @@ static void the_same_seed_gives_the_same_box(void **unused)
 {
     int differing = 0;
 
-    (void)unused;
     for (uint64_t i = 0; i < 1000; i++) {
         struct view_box a = draw(i, 500, 375), b = draw(i, 500, 375), c = draw(i + 1, 500, 375);
         assert_true(a.x == b.x && a.y == b.y && a.width == b.width && a.height == b.height &&
@@ -120,7 +116,6 @@ static void evaluation_sees_the_centre(void **unused)
 {
     struct view view = {.kind = VIEW_EVALUATE, .seed = 9};
 
-    (void)unused;
     struct view_box box = view_box(&view, &view_rules_imagenet, 512, 256);
     assert_true(box.x == 144 && box.y == 16 && box.width == 224 && box.height == 224);
     assert_false(box.mirror);

@@ -42,16 +42,12 @@ struct gated {
 static int gated_open(void *state, const void *settings, const struct reader_config *site,
                       struct reader_traits *traits)
 {
-    (void)state, (void)settings;
     assert_false(site->in_order); /* the other threads have the reads between */
     traits->batches = storage.batches;
     return 0;
 }
 
-static void gated_close(void *state)
-{
-    (void)state;
-}
+static void gated_close(void *state) {}
 
 /* Call with the lock held. Returns false if nothing has changed for too long. */
 static bool wait_for_change(void)
@@ -182,7 +178,6 @@ static void an_io_thread_that_waits_takes_what_comes(void **unused)
 {
     struct crew crew;
 
-    (void)unused;
     for (uint32_t threads = 1; threads <= 2; threads++)
         for (uint32_t thread = 0; thread < threads; thread++) {
             storage.submitted = 0;
@@ -204,7 +199,6 @@ static void a_wait_in_the_inbox_counts(void **unused)
     const uint64_t held_ns = 20000000;
     struct crew crew;
 
-    (void)unused;
     for (int batches = 0; batches < 2; batches++) {
         storage.submitted = 0;
         storage.needed = 0;
@@ -238,7 +232,6 @@ static struct run run;
 
 static int wake_it(void *unused)
 {
-    (void)unused;
     reader_wake(&run.reader);
     return 0;
 }
@@ -272,7 +265,6 @@ static void every_reader_is_woken(void **unused)
                                           "pread:direct=yes",
                                           "mmap"};
 
-    (void)unused;
     alarm(PATIENCE_S);
     for (size_t i = 0; i < sizeof readers / sizeof *readers; i++) {
         char name[16];

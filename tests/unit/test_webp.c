@@ -62,7 +62,6 @@ static uint8_t pixels[PIXELS_BYTES];
 /* A gradient with noise. */
 static int make_pixels(void **unused)
 {
-    (void)unused;
     for (int i = 0; i < PIXELS_BYTES; i++)
         pixels[i] = (uint8_t)(2 * (i / 3 % WIDTH) + i / (3 * WIDTH) +
                               (int)(random_hash(1, (uint64_t)i, 0) & 31));
@@ -87,7 +86,6 @@ static void drop(const struct decode_source *source)
 
 static void each_form_has_its_pixels(void **unused)
 {
-    (void)unused;
     for (int is_lossless = 0; is_lossless < 2; is_lossless++) {
         const struct decode_source source = encode(is_lossless != 0);
         header_is_read_and_checked(&source, IMAGE_WEBP);
@@ -106,7 +104,6 @@ static void animations_are_refused(void **unused)
     struct image_header header;
     struct bench bench;
 
-    (void)unused;
     assert_int_equal(image_header_read(moving.bytes, moving.length, &header), 0);
     assert_int_equal(header.width, WIDTH);
     assert_int_equal(header.height, HEIGHT);

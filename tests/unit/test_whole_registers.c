@@ -52,7 +52,6 @@ static uint64_t present(void)
 
 static int start(void **state)
 {
-    (void)state;
     next_ptrace = kernel;
     memset(given, 0xff, sizeof given);
     return 0;
@@ -60,7 +59,6 @@ static int start(void **state)
 
 static void completes_a_short_write(void **state)
 {
-    (void)state;
     assert_int_equal(restore(GUEST_BYTES), 0);
     assert_int_equal(written_bytes, AMX_BYTES);
     assert_memory_equal(written, given, XSTATE_BV);
@@ -72,7 +70,6 @@ static void completes_a_short_write(void **state)
 
 static void keeps_only_components_that_were_given(void **state)
 {
-    (void)state;
     assert_int_equal(restore(LEAST_BYTES), 0);
     assert_int_equal(present(), 3);
     assert_int_equal(restore(AVX_END), 0);
@@ -86,7 +83,6 @@ static void passes_everything_else(void **state)
 {
     struct iovec data = {given, 64};
 
-    (void)state;
     assert_int_equal(restore(AMX_BYTES), 0);
     assert_memory_equal(written, given, AMX_BYTES);
     assert_int_equal(restore(LEAST_BYTES - 1), -1); /* no header */

@@ -30,18 +30,13 @@ struct witness {
 static int witness_open(void *state, const void *settings, const struct reader_config *site,
                         struct reader_traits *traits)
 {
-    (void)state;
-    (void)settings;
     assert_true(site->depth <= DEPTH);
     said_in_order = site->in_order;
     traits->no_bytes = true;
     return 0;
 }
 
-static void witness_close(void *state)
-{
-    (void)state;
-}
+static void witness_close(void *state) {}
 
 static int witness_submit(void *state, struct read_request *request)
 {
@@ -61,7 +56,6 @@ static int witness_reap(void *state, struct read_request **done, uint32_t max, u
     struct witness *witness = state;
     const uint32_t count = witness->count < max ? witness->count : max;
 
-    (void)wait_ns;
     for (uint32_t i = 0; i < count; i++) {
         done[i] = witness->held[--witness->count];
         done[i]->result = (int)done[i]->bytes;
@@ -142,9 +136,6 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
 
 static void note_draw(void *context, uint32_t rank, uint64_t epoch, uint64_t draw, uint64_t record)
 {
-    (void)context;
-    (void)rank;
-    (void)epoch;
     modelled[draw] = record;
 }
 
@@ -208,7 +199,6 @@ static void a_window_of_one_reads_as_drawn(void **unused)
         .shuffle = "epoch", .window = 1, .read_bytes = 65536, .memory_bytes = 64 << 20, .kept = 9};
     struct catalog *catalog = compare(&terms);
 
-    (void)unused;
     assert_int_equal(asked_count, RECORDS);
     for (uint32_t i = 0; i < RECORDS; i++)
         assert_memory_equal(&asked[i], catalog_extent(catalog, drawn[i]), sizeof *asked);
@@ -221,7 +211,6 @@ static void a_window_is_sorted_and_no_more(void **unused)
         .shuffle = "epoch", .window = 512, .read_bytes = 1, .memory_bytes = 64 << 20, .kept = 9};
     struct catalog *catalog = compare(&terms);
 
-    (void)unused;
     assert_int_equal(asked_count, RECORDS); /* one read per record, because of its size */
     for (uint32_t i = 1; i < RECORDS; i++)
         assert_true(i % terms.window == 0 || coalesce_before(&asked[i - 1], &asked[i]));
@@ -233,7 +222,6 @@ static void every_window_makes_the_reads_of_the_model(void **unused)
     static const char *const shuffles[] = {"none", "epoch", "tfdata:1000,interleave=3", "py1e:900"};
     static const uint32_t windows[] = {0, 1, 100, 512, 16384};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof shuffles / sizeof *shuffles; i++)
         for (size_t k = 0; k < sizeof windows / sizeof *windows; k++)
             catalog_destroy(compare(&(struct terms){.shuffle = shuffles[i],
@@ -252,7 +240,6 @@ static void readers_learn_that_a_plan_reads_in_order(void **unused)
     struct extent *last = (struct extent *)(uintptr_t)catalog_extent(catalog, RECORDS - 1);
     struct plugin_choice shuffle;
 
-    (void)unused;
     assert_int_equal(plugin_choose("shuffle", shuffle_registry, "buffer:100", &shuffle), 0);
     run_epoch(catalog, &scope, &shuffle, &terms);
     assert_true(said_in_order);
@@ -270,7 +257,6 @@ static void readers_learn_that_a_plan_reads_in_order(void **unused)
  * that ends a window early, do not change the reads from the model's. */
 static void shortage_makes_no_other_reads(void **unused)
 {
-    (void)unused;
     catalog_destroy(compare(&(struct terms){.shuffle = "epoch",
                                             .window = 6000, /* 24,000 fetches */
                                             .read_bytes = 65536,

@@ -48,7 +48,6 @@ static void each_worker_runs_once_and_the_last_tick_sees_all(void **state)
     struct work work = {0};
     const struct workers_job job = {"test", count, stop, tick, &work};
 
-    (void)state;
     assert_int_equal(workers_run(&job, WORKERS), 0);
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(counter_get(&work.each[i]), 1);
@@ -60,7 +59,6 @@ static int wait_for_stop(void *context, struct workers *workers, uint64_t number
 {
     struct work *work = context;
 
-    (void)workers;
     if (number == WORKERS - 1 && !work->tick_code)
         return fail(EIO, "the cause");
     while (!flag_get(&work->stop))
@@ -73,7 +71,6 @@ static void the_first_failure_in_time_is_returned(void **state)
     struct work work = {0};
     const struct workers_job job = {"test", wait_for_stop, stop, NULL, &work};
 
-    (void)state;
     assert_int_equal(workers_run(&job, WORKERS), -EIO);
     assert_string_equal(fail_reason(), "the cause");
 }
@@ -83,7 +80,6 @@ static void a_failed_tick_stops_the_workers(void **state)
     struct work work = {.tick_code = -ETIMEDOUT};
     const struct workers_job job = {"test", wait_for_stop, stop, tick, &work};
 
-    (void)state;
     assert_int_equal(workers_run(&job, WORKERS), -ETIMEDOUT);
     assert_string_equal(fail_reason(), "tick refused");
     assert_true(counter_get(&work.ticks) > 0);

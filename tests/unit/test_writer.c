@@ -59,7 +59,6 @@ static int write_all(struct writer *writer, int fd, uint32_t count)
 
 static void every_writer_writes_every_byte(void **unused)
 {
-    (void)unused;
     for (const struct plugin *const *row = writer_registry; *row; row++) {
         struct writer writer;
         char text[CHUNKS * BYTES + 1];
@@ -84,7 +83,6 @@ static void the_rest_of_a_buffer_is_written_at_its_place(void **unused)
 {
     enum { FROM = 1000 };
 
-    (void)unused;
     make_buffers();
     for (const struct plugin *const *row = writer_registry; *row; row++)
         for (int direct = 0; direct < 2; direct++) {
@@ -122,7 +120,6 @@ static void a_short_write_is_continued_and_its_failure_reported(void **unused)
 {
     struct rlimit before, limit;
 
-    (void)unused;
     signal(SIGXFSZ, SIG_IGN);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     limit = before;
@@ -143,7 +140,6 @@ static void a_short_write_is_continued_and_its_failure_reported(void **unused)
 
 static void a_refused_descriptor_is_a_failure(void **unused)
 {
-    (void)unused;
     for (const struct plugin *const *row = writer_registry; *row; row++) {
         struct writer writer;
         int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -161,7 +157,6 @@ static void a_blocking_write_is_not_as_long_as_those_after_it(void **unused)
     int fd = open(folder_path("blocking"), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     uint64_t longest_ns = 0;
 
-    (void)unused;
     assert_int_equal(open_writer(&writer, "pwrite"), 0);
     for (uint32_t i = 0; i < DEPTH; i++) {
         const uint64_t start_ns = clock_now_ns();
