@@ -154,7 +154,7 @@ static void processes_share_a_checkpoint(void **unused)
                                       .step_ns = i == 3 ? 1000000 : 0,
                                       .interval = 2,
                                       .writes = i == 2 ? 3 : 2,
-                                      .reads = i == 0,
+                                      .reads = 0,
                                       .keep = i == 2 ? 2 : 1,
                                       .leave = i == 2,
                                       .seed = 5,
