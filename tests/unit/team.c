@@ -131,7 +131,6 @@ static int fault(enum team_call call)
 
 static int team_join(void *state, struct ranks_place *place)
 {
-    (void)state;
     *place = (struct ranks_place){.rank = me,
                                   .ranks = team->ranks,
                                   .local_rank = me % team->per_node,
@@ -146,7 +145,6 @@ static int team_join(void *state, struct ranks_place *place)
 
 static void team_leave(void *state, bool orderly)
 {
-    (void)state;
     team_moved();
     team->orderly[me] = orderly;
     is_ended |= !orderly; /* by the launcher */
@@ -158,7 +156,6 @@ static int team_gather(void *state, const void *mine, uint64_t bytes, void *all)
     struct round *round = &rounds[seat->gathers % 2];
     const int code = fault(TEAM_GATHER);
 
-    (void)state;
     if (code)
         return code;
     assert(seat->pending == NOTHING);
@@ -182,7 +179,6 @@ static int team_move(void *state, uint32_t other, void *message, uint64_t bytes,
     struct seat *seat = &seats[me];
     const int code = fault(sends ? TEAM_SEND : TEAM_RECEIVE);
 
-    (void)state;
     if (code)
         return code;
     if (sends) {
@@ -200,7 +196,6 @@ static int team_test(void *state, bool *done)
 {
     struct seat *seat = &seats[me], *peer = &seats[seat->peer];
 
-    (void)state;
     *done = false;
     if (seat->pending == GATHERS) {
         const struct round *round = &rounds[(seat->gathers + 1) % 2];
@@ -227,7 +222,6 @@ static int team_call(void *state, uint32_t to, uint64_t word)
     struct seat *seat = &seats[to];
     const int code = fault(TEAM_CALL);
 
-    (void)state;
     if (code)
         return code;
     assert(to < team->ranks && to != me && seat->called < seat->heard + WORDS);
@@ -240,7 +234,6 @@ static int team_hear(void *state, uint32_t *from, uint64_t *word, bool *heard)
 {
     struct seat *seat = &seats[me];
 
-    (void)state;
     *heard = seat->heard < seat->called;
     if (*heard) {
         *from = seat->from[seat->heard % WORDS];

@@ -63,7 +63,6 @@ static void three_ranks_on_two_nodes(void **unused)
 {
     struct team team = {.ranks = 3, .per_node = 2, .act = collect};
 
-    (void)unused;
     team_run(&team);
     for (int i = 0; i < 3; i++)
         assert_int_equal(team.codes[i], 0);
@@ -81,7 +80,6 @@ static void durable_takes_a_sync_and_the_devices(void **unused)
                 {1000, 999, CHECKPOINT_UNVERIFIED},
                 {1000, NAN, CHECKPOINT_UNVERIFIED}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct checkpoint_row row = {.bytes = 1000,
                                            .synced_bytes = rows[i].synced_bytes,
@@ -140,7 +138,6 @@ static void processes_share_a_checkpoint(void **unused)
 {
     char folder[32];
 
-    (void)unused;
     golden_begin();
     for (int i = 0; i < 4; i++) {
         job = (struct checkpoint_job){.model.bytes = 1 << 19,

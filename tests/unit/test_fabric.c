@@ -77,7 +77,6 @@ static void the_slow_are_accused(void **unused)
         "*1.25 210",
     };
 
-    (void)unused;
     golden_begin();
     for (uint32_t ranks = 2; ranks <= RANKS; ranks++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -92,7 +91,6 @@ static void the_slow_are_accused(void **unused)
 
 static void test_rounds_meet_every_pair_once(void **state)
 {
-    (void)state;
     for (uint32_t ranks = 2; ranks <= 33; ranks++) {
         int met[33][33] = {{0}};
         for (uint32_t round = 0; round < survey_rounds(ranks); round++)
@@ -113,7 +111,6 @@ static void test_every_byte_counts(void **state)
     const struct pattern pattern = {3, 7}, stale = {3, 6}, other = {2, 7};
     unsigned char data[77];
 
-    (void)state;
     pattern_fill(&pattern, data, sizeof data);
     assert_int_equal(pattern_check(&pattern, 0, data, sizeof data), 0);
     assert_int_equal(pattern_check(&pattern, 16, data + 16, sizeof data - 16), 0);
@@ -135,7 +132,6 @@ static void test_sums(void **state)
     enum { FLOATS = 100, MANY = 5000 };
     static float one[FLOATS], sum[FLOATS];
 
-    (void)state;
     for (uint32_t rank = 0; rank < MANY; rank++) {
         const struct pattern pattern = {rank, 9};
         pattern_fill_floats(&pattern, (unsigned char *)one, sizeof one);
@@ -207,7 +203,6 @@ static int copied_open(void *state, const void *settings, const struct transport
 
 static void memory_close(void *state, bool failed)
 {
-    (void)state;
     (void)failed;
 }
 
@@ -420,7 +415,6 @@ static void print_run(uint32_t ranks, const char *name)
 
 static void links_are_measured(void **unused)
 {
-    (void)unused;
     prints = true;
     settings = (struct survey_settings){.from_bytes = 8,
                                         .to_bytes = 500,
@@ -468,7 +462,6 @@ static void links_are_measured(void **unused)
 /* All ranks fail, whichever call of whichever rank does, and say so; none waits without end. */
 static void a_link_goes_down(void **unused)
 {
-    (void)unused;
     prints = false;
     settings = (struct survey_settings){.from_bytes = 8,
                                         .to_bytes = 8,
@@ -540,7 +533,6 @@ static void gradients_keep_a_rhythm(void **unused)
 {
     static const char *const names[] = {"memory", "own"};
 
-    (void)unused;
     golden_begin();
     for (int i = 0; i < 6; i++) {
         struct team team = {.ranks = 3, .per_node = 2, .act = keep_rhythm, .clock = TEAM_PROMPT};
@@ -596,7 +588,6 @@ static int stall(struct ranks *ranks)
 
 static void a_stalled_link_is_told(void **unused)
 {
-    (void)unused;
     golden_begin();
     for (int i = 0; i < 3; i++) {
         struct team team = {.ranks = 2, .per_node = 2, .act = stall, .clock = TEAM_PROMPT};
@@ -748,7 +739,6 @@ static void print_tcp(uint32_t ranks, uint32_t per_node, const char *name)
 
 static void connections_carry_messages(void **unused)
 {
-    (void)unused;
     settings = (struct survey_settings){.from_bytes = 8,
                                         .to_bytes = 200000,
                                         .factor = 25000,

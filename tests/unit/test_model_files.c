@@ -65,7 +65,6 @@ static void models_have_files(void **unused)
         "weights-000001.bin", "optimizer-123456.bin", "thesis.bin",     "weights-1.bin",
         "weights-000001",     "weights-000001.bin~",  "optimizer-.bin", "../weights-000001.bin"};
 
-    (void)unused;
     golden_begin();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         print_list(names[i], &(struct model_request){.scale = 1});

@@ -10,7 +10,6 @@
 
 static void parameters_and_operations_are_as_published(void **unused)
 {
-    (void)unused;
     for (const struct network *const *n = network_registry; *n; n++) {
         const struct network *network = *n;
         struct graph *graph = network_build(network, network->side, network->classes);
@@ -33,7 +32,6 @@ static void parameters_and_operations_are_as_published(void **unused)
  * 24.30 GFLOP per image trained, at two per multiply-accumulate. */
 static void networks_are_as_saved(void **unused)
 {
-    (void)unused;
     golden_begin();
     for (const struct network *const *n = network_registry; *n; n++) {
         struct graph *graph = network_build(*n, (*n)->side, (*n)->classes);
@@ -81,7 +79,6 @@ static void parameters_lie_in_backward_order(void **unused)
     const struct network *network = network_find("resnet50");
     struct graph *graph = network_build(network, 64, 10);
 
-    (void)unused;
     assert_non_null(graph);
     for (uint32_t i = 1; i < graph->parameter_count; i++) {
         const struct graph_parameter *first = &graph->parameters[i - 1];
@@ -101,7 +98,6 @@ static void starting_values_are_as_asked(void **unused)
     float *values = calloc(graph->parameter_floats, sizeof *values);
     float *again = calloc(graph->parameter_floats, sizeof *again);
 
-    (void)unused;
     graph_initialise(graph, 7, values);
     graph_initialise(graph, 7, again);
     assert_memory_equal(values, again, graph->parameter_floats * sizeof *values);
@@ -165,7 +161,6 @@ static void residual_blocks_start_as_identities(void **unused)
                     {"resnet110", ".bn2.", 54}};
     const size_t count = sizeof residual / sizeof *residual;
 
-    (void)unused;
     for (const struct network *const *n = network_registry; *n; n++) {
         struct graph *graph = network_build(*n, (*n)->side, 10);
         size_t i = 0;
@@ -189,7 +184,6 @@ static void tensors_that_do_not_join(void **unused)
                                           "cannot join 9 tensors",
                                           NULL};
 
-    (void)unused;
     assert_int_equal(GRAPH_INPUTS_MAX, 8);
     for (int i = 0; i < 6; i++) {
         struct graph *graph = graph_create((struct graph_shape){3, 8, 8}, 10);
@@ -218,7 +212,6 @@ static void tensors_that_do_not_join(void **unused)
 
 static void a_network_that_does_not_fit_is_refused(void **unused)
 {
-    (void)unused;
     assert_null(network_build(network_find("vgg16"), 16, 10));
     assert_non_null(strstr(fail_reason(), "window does not fit"));
     assert_null(network_find("nonesuch"));

@@ -314,7 +314,6 @@ static void all_of_a_checkpoint(void **unused)
     struct checkpoint_result result = checkpoint_result(writes, reads);
     double written = 0, read = 0;
 
-    (void)unused;
     page_begin();
     assert_int_equal(checkpoint_report_text(&job, &result), 0);
     page_end("checkpoint.txt");
@@ -339,7 +338,6 @@ static void all_of_a_poor_checkpoint(void **unused)
     struct checkpoint_row writes[3], reads[2];
     struct checkpoint_result result = checkpoint_result(writes, reads);
 
-    (void)unused;
     result.evidence.valid = false;
     strcpy(result.evidence.invalid_reason, "a chunk is damaged");
     result.evidence.notice_count = 0;
@@ -535,7 +533,6 @@ static void all_of_a_fabric(void **unused)
                               .beside = &beside,
                               .timeline = ports_make(0.9)};
 
-    (void)unused;
     survey_make(&survey, nodes, rates, latencies);
     rounds_make(rounds);
     beside.settings = together;
@@ -607,7 +604,6 @@ static void all_of_two_jobs(void **unused)
         member("first, beside", 3, 3.5, 4.5), member("second, beside", 5, 6, 5.5)};
     json_t *beside = beside_json(members, true);
 
-    (void)unused;
     assert_non_null(beside);
     page_begin();
     beside_text(stdout, beside);
@@ -725,7 +721,6 @@ static void all_of_a_run(void **unused)
     static struct result result;
     static struct summary summary;
 
-    (void)unused;
     assert_int_equal(option_defaults(job_options, &job), 0);
     job.epochs = 2;
     free(job.trainer);
@@ -815,7 +810,6 @@ static void all_of_a_progress(void **unused)
         {&job, RUN_DONE, 2, 4, 100, 100, 0, 0},
     };
 
-    (void)unused;
     page_begin();
     const int other = dup(STDERR_FILENO);
     assert_true(other >= 0 && dup2(STDOUT_FILENO, STDERR_FILENO) >= 0);
@@ -879,7 +873,6 @@ static void all_of_a_series(void **unused)
     enum { NODES = 18 };
     struct timeline *timeline = series_make(0);
 
-    (void)unused;
     page_begin();
     report_timeline_text(stdout, timeline);
     timeline->provenance.excess = -9e6;
@@ -976,7 +969,6 @@ static void all_of_a_training(void **unused)
     struct result_run run = {.valid = true, .epochs_run = 2, .epoch_count = 2};
     struct result_epoch rows[2] = {epochs[0].io, epochs[1].io};
 
-    (void)unused;
     run.epochs = rows;
     assert_int_equal(option_defaults(job_options, &job.job), 0);
     job.job.batch_size = 100;
@@ -1110,7 +1102,6 @@ static void all_of_orders(void **unused)
         .settings = &settings, .catalog = &catalog, .classes = 10, .rows = rows, .row_count = 4};
     char csv[64], *text, standard_output[] = "-";
 
-    (void)unused;
     for (uint32_t i = 0; i < 3; i++) {
         struct quality *quality = &rows[i].quality;
         struct shuffle_speed *speed = &rows[i].speed;
@@ -1201,7 +1192,6 @@ static void all_of_a_sweep(void **unused)
                           .folder.path = folder,
                           .fingerprint = 0xabc};
 
-    (void)unused;
     assert_int_equal(sweep_add(&sweep.plan, "threads", &options[0], NULL, "1,100000"), 0);
     assert_int_equal(sweep_add(&sweep.plan, "ranks", NULL, NULL, "1,2,4"), 0);
     assert_int_equal(sweep_add(&sweep.plan, "bs", &options[1], NULL, "64k"), 0);
@@ -1268,7 +1258,6 @@ static void figures_are_read_from_a_run(void **unused)
     json_t *job = json_array_get(json_object_get(document, "jobs"), 0);
     const double parts[SWEEP_PARTS] = {11, 2, 3, 4, 5, 33};
 
-    (void)unused;
     assert_int_equal(sweep_read_job(document, &figures), 0);
     assert_true(figures.is_valid);
     assert_string_equal(figures.reason, "");
@@ -1354,7 +1343,6 @@ static void figures_are_read_from_the_rest(void **unused)
     struct sweep_figures figures;
     json_t *two = json_pack("[{}, {}]"), *none = json_array();
 
-    (void)unused;
     check_source(100, "all from storage");
     check_source(98, "all from storage");
     check_source(97.9, "partly in memory");
@@ -1382,7 +1370,6 @@ static void a_recording_of_two_lines(void **unused)
 {
     struct size_recording recording;
 
-    (void)unused;
     folder_put("two", "{\"interval_s\": 1, \"storage_read_bytes_per_s\": 1e7, "
                       "\"storage_read_count_per_s\": 10}\n"
                       "{\"interval_s\": 1, \"storage_read_bytes_per_s\": 3e7, "
@@ -1618,7 +1605,6 @@ STANDS_FOR(int, gethostname, char *name, size_t bytes)
 /* All ranks do as this one. */
 static int gather_alike(void *state, const void *mine, uint64_t bytes, void *all)
 {
-    (void)state;
     for (uint32_t i = 0; i < made.place.ranks; i++)
         memcpy((char *)all + i * bytes, mine, bytes);
     return 0;
@@ -1626,7 +1612,6 @@ static int gather_alike(void *state, const void *mine, uint64_t bytes, void *all
 
 static int test_done(void *state, bool *done)
 {
-    (void)state;
     *done = true;
     return 0;
 }
@@ -1683,7 +1668,6 @@ static void commands_of_made_measurements(void **unused)
 
     const int here = open(".", O_PATH | O_CLOEXEC);
 
-    (void)unused;
     assert_int_equal(chdir(test_folder), 0);
     assert_true(mkdir("set", 0700) == 0 && mkdir("set/a", 0700) == 0 && mkdir("set/b", 0700) == 0 &&
                 mkdir("set/c", 0700) == 0 && mkdir("many", 0700) == 0);
@@ -1854,7 +1838,6 @@ static void what_each_option_takes(void **unused)
     const char *source = getenv("srcdir");
     FILE *stream = fmemopen(text, PAGE_BYTES, "w");
 
-    (void)unused;
     for (int i = 0; command_registry[i]; i++)
         put_options(stream, command_registry[i]->name, command_registry[i]->options);
     put_options(stream, "any", common_options);

@@ -103,7 +103,6 @@ static void signs_of_tiny_differences(void **unused)
     const double logs[] = {.01, -.004, .02, .013, .007, -.001, .03, .002};
     double ones[8], ratios[8];
 
-    (void)unused;
     for (double scale = 1; scale > 1e-12; scale *= 1e-11) {
         for (int i = 0; i < 8; i++) {
             ones[i] = 1;

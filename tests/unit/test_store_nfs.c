@@ -226,7 +226,6 @@ static void run_command(int count, char **words, const char *input)
 
 static void a_session_with_a_server(void **unused)
 {
-    (void)unused;
     nfs_stand_in =
         (struct nfs_stand_in){.root = test_folder, .told = tell_call, .clock_ns = &manual_clock_ns};
     session_run("store-nfs.txt", run_command);
@@ -234,7 +233,6 @@ static void a_session_with_a_server(void **unused)
 
 static void a_session_with_the_kernel(void **unused)
 {
-    (void)unused;
     session_run("store-local.txt", run_command);
 }
 

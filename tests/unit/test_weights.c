@@ -11,7 +11,6 @@
 
 static void names_of_layers(void **unused)
 {
-    (void)unused;
     golden_begin();
     for (const struct network *const *network = network_registry; *network; network++) {
         struct graph *graph = network_build(*network, (*network)->side, (*network)->classes);
@@ -71,7 +70,6 @@ static void headers_that_are_wrong(void **unused)
          "tensors of 12 bytes, but 8 bytes after the header: it is cut"},
         {"[]", "not a safetensors file: the header at 8 is no JSON object (but something else)"}};
 
-    (void)unused;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct safetensors file;
         const int code = open_made(&file, rows[i].header);
