@@ -193,7 +193,7 @@ static void a_wrong_checksum_is_seen(void **unused)
 
     ((uint8_t *)(uintptr_t)image.bytes)[image.length - 13] ^= 1;
     assert_int_equal(image_verify(image.bytes, image.length, &limits), -EBADMSG);
-    assert_non_null(strstr(fail_reason(), "the PNG cannot be decoded"));
+    assert_reason("the PNG cannot be decoded");
     drop(&image);
 }
 

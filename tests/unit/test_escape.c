@@ -195,7 +195,7 @@ static void check_sweep(char *(*make)(void))
         if (text)
             assert_string_equal(text, whole);
         else
-            assert_non_null(strstr(fail_reason(), "memory"));
+            assert_reason("memory");
         free(text);
         text = make();
         assert_non_null(text);

@@ -79,7 +79,7 @@ static void expect(int code, const char *figures)
     assert_int_equal(code, -EPROTO);
     if (!strstr(fail_reason(), figures))
         fail_msg("'%s' is not in: %s", figures, fail_reason());
-    assert_non_null(strstr(fail_reason(), "a bug of iobench"));
+    assert_reason("a bug of iobench");
 }
 
 static void expect_run(const struct made *made, const char *figures)

@@ -546,8 +546,8 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
         loader_release(bench.loader, fetches, (uint32_t)count);
     assert_int_equal(count, -ECANCELED);
     assert_int_equal(loader_join(bench.loader), -EIO);
-    assert_non_null(strstr(fail_reason(), "offset"));
-    assert_non_null(strstr(fail_reason(), "/tmp/iobench-test-"));
+    assert_reason("offset");
+    assert_reason("/tmp/iobench-test-");
     bench_close(&bench);
     storage.bad_shard = UINT32_MAX;
 }
@@ -617,7 +617,7 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
         loader_release(bench.loader, fetches, (uint32_t)count);
     assert_int_equal(loader_join(bench.loader), -ENOMEM);
-    assert_non_null(strstr(fail_reason(), "--memory"));
+    assert_reason("--memory");
     bench_close(&bench);
 }
 

@@ -183,7 +183,7 @@ static void asked_for_probes_must_be_there(void **unused)
     struct gpu_rows rows = {0};
 
     assert_null(sampler_open(&missing));
-    assert_non_null(strstr(fail_reason(), "no block device"));
+    assert_reason("no block device");
     assert_null(sampler_open(&unknown));
     struct sampler *sampler = sampler_open(&slow);
     assert_non_null(sampler);

@@ -72,7 +72,7 @@ static void check(const char *limit, const char *per_rank, const char *reason)
     const int code = job_choose(&job, &plugins);
     assert_int_equal(code != 0, reason != NULL);
     if (reason)
-        assert_non_null(strstr(fail_reason(), reason));
+        assert_reason(reason);
     job_release(&plugins);
     option_release(job_options, &job);
 }

@@ -65,7 +65,7 @@ static void assert_refused(const char *text, const char *reason)
     assert_true(open_at(text, 0) < 0);
     if (!strstr(fail_reason(), reason))
         print_error("'%s' does not contain '%s'\n", fail_reason(), reason);
-    assert_non_null(strstr(fail_reason(), reason));
+    assert_reason(reason);
 }
 
 /* Many short steps add up exactly: each sleep is shortened by the previous one's excess. */

@@ -303,9 +303,9 @@ static void an_error_is_an_error(void **unused)
         assert_int_equal(plan.changed, 1);
         assert_int_equal(run.reader.figures.errors, 1);
         assert_int_equal(run.reader.figures.latency_ns.count, 1); /* a failed read is not counted */
-        assert_non_null(strstr(fail_reason(), path));
+        assert_reason(path);
         snprintf(text, sizeof text, "offset %d", 8192);
-        assert_non_null(strstr(fail_reason(), text));
+        assert_reason(text);
         run_close(&run);
     }
     free(path);
@@ -433,12 +433,12 @@ static void a_command_that_fails_says_why(void **unused)
     commands.is_refused = true; /* while the ring opens it, and once it is open */
     for (int i = 0; i < 2; i++) {
         assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, PIECE)), -EOPNOTSUPP);
-        assert_non_null(strstr(fail_reason(), "offset 0: it is refused"));
+        assert_reason("offset 0: it is refused");
     }
     commands.is_refused = false;
     commands.status = -EIO;
     assert_int_equal(run_read(&run, run_request(&run, 0, 0, PIECE, PIECE)), -EIO);
-    assert_non_null(strstr(fail_reason(), "offset 4096: the disk says so"));
+    assert_reason("offset 4096: the disk says so");
     commands.status = 0;
     commands.ends = 3 * PIECE;
     assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, 5 * PIECE)), -ESTALE);

@@ -80,7 +80,7 @@ static void hostile_answers_are_refused(void **unused)
             fail_msg("'%s' is believed", answers[i]);
     memset(deep, '[', sizeof deep - 1);
     assert_int_equal(server_parse(deep, &look), -EPROTO);
-    assert_non_null(strstr(fail_reason(), "cachectl status --json"));
+    assert_reason("cachectl status --json");
 }
 
 /* ---- commands ---- */

@@ -175,7 +175,7 @@ static void failures_are_passed_up(void **unused)
     struct service_figures figures;
 
     assert_int_equal(measure(catalog, 1, &figures), -ENODATA);
-    assert_non_null(strstr(fail_reason(), "no file is as large as a read of 4096 bytes"));
+    assert_reason("no file is as large as a read of 4096 bytes");
     catalog_destroy(catalog);
     catalog = files(3 * BYTES, 0, 9 * BYTES);
     storage.fails = true;

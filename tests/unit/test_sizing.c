@@ -499,7 +499,7 @@ static void the_largest_cluster(void **unused)
     struct sizing_answer refused;
     const struct sizing_request request = {.inputs = &inputs, .gpus = 1, .busy = 1, .draws = 1};
     assert_int_not_equal(sizing_answer(&request, &refused), 0);
-    assert_non_null(strstr(fail_reason(), "batch"));
+    assert_reason("batch");
 }
 
 int main(void)

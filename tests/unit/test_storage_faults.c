@@ -95,8 +95,8 @@ static void an_error_names_file_and_offset(void **unused)
         set_faults(&run, knobs);
         struct read_request *request = run_request(&run, 0, 1, 900 * KIB, 200 * KIB);
         assert_int_equal(run_read(&run, request), -EIO);
-        assert_non_null(strstr(fail_reason(), folder));
-        assert_non_null(strstr(fail_reason(), "offset 921600"));
+        assert_reason(folder);
+        assert_reason("offset 921600");
         request = run_request(&run, 0, 1, 1100 * KIB, 200 * KIB);
         assert_true(run_read(&run, request) > 0);
         check_bytes(request);
@@ -119,7 +119,7 @@ static void a_reader_that_was_chosen_does_not_fall_back(void **unused)
     reader_close(&run.reader);
     site.falls_back = false;
     assert_int_equal(reader_open(&run.reader, &run.choice, &site), -ENOTSUP);
-    assert_non_null(strstr(fail_reason(), "FUSE"));
+    assert_reason("FUSE");
     run_close(&run);
 }
 
@@ -185,7 +185,7 @@ static bool give_up(const char *reader, bool answers_at_last, uint64_t timeout_n
     struct read_request *request = run_request(&run, 0, 1, 0, 100 * KIB);
     assert_int_equal(run_read(&run, request), -ETIMEDOUT);
     assert_true(request->held);
-    assert_non_null(strstr(fail_reason(), "no answer"));
+    assert_reason("no answer");
     assert_int_equal(reader_submit(&run.reader, run_request(&run, 1, 1, 0, 100 * KIB)), 0);
     if (answers_at_last) {
         set_faults(&run, none);

@@ -245,7 +245,7 @@ static void settings_are_checked(void **unused)
     settings.classes = 1;
     settings.mean_bytes = 3999;
     assert_null(synthesis_open(&settings));
-    assert_non_null(strstr(fail_reason(), "3999"));
+    assert_reason("3999");
     settings.mean_bytes = 4000;
     struct synthesis *synthesis = start(&settings);
     assert_int_equal(make(synthesis, 7).label, 0);

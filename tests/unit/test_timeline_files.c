@@ -244,7 +244,7 @@ static void lines_of_monitor_are_read(void **unused)
     timeline_destroy(read);
     assert_null(report_lines_load("x", "{}\n"));
     assert_null(report_lines_load("x", "{\"elapsed_s\":1,\"a\":2}\nnonsense\n"));
-    assert_non_null(strstr(fail_reason(), "line 2"));
+    assert_reason("line 2");
     assert_null(report_lines_load("x", "{\"elapsed_s\":2,\"a\":2}\n{\"elapsed_s\":1,\"a\":2}\n"));
 }
 
@@ -333,12 +333,12 @@ static void nothing_to_draw(void **unused)
     struct chart chart;
 
     assert_true(chart_make(&chart, CHART_OF_NODES, &source, 1, CHART_BINS) < 0);
-    assert_non_null(strstr(fail_reason(), "without rows"));
+    assert_reason("without rows");
     chart_release(&chart);
     blank->values[0] = blank->interval_s = 1;
     blank->row_count = 1;
     assert_true(chart_make(&chart, CHART_OF_NODES, &source, 1, CHART_BINS) < 0);
-    assert_non_null(strstr(fail_reason(), "no probe counted"));
+    assert_reason("no probe counted");
     chart_release(&chart);
     timeline_destroy(blank);
 }
