@@ -180,8 +180,7 @@ static void without_engines_the_sms_decode(void **unused)
     decode_many("size=48", ",engine=gpu", 1, &figures);
     assert_int_equal(plugin_choose("decoder", decoder_registry, "nvjpeg:engine=hardware", &choice),
                      0);
-    assert_int_equal(decoder_open(&decoder, &choice), -ENODEV);
-    assert_reason("no JPEG engines");
+    assert_refused(decoder_open(&decoder, &choice), -ENODEV, "no JPEG engines");
     assert_reason("engine=gpu");
     decoder_close(&decoder);
     plugin_release(&choice);

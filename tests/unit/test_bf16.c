@@ -323,8 +323,7 @@ static void int8_is_refused(void **unused)
     struct backend backend;
 
     assert_int_equal(plugin_choose("backend", backend_registry, BF16, &choice), 0);
-    assert_int_equal(backend_open(&backend, &choice, &config), -EINVAL);
-    assert_reason("leave out precision=bf16");
+    assert_refused(backend_open(&backend, &choice, &config), -EINVAL, "leave out precision=bf16");
     backend_close(&backend);
     plugin_release(&choice);
     free(ranges);

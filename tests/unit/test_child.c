@@ -41,8 +41,7 @@ static void its_end_is_told(void **unused)
     assert_int_equal(result.status, 128 + SIGKILL);
 
     const char *const argv[] = {"/nonexistent", NULL};
-    assert_int_equal(child_run(&(struct child_task){.argv = argv}, &result), -ENOENT);
-    assert_reason("/nonexistent");
+    assert_refused(child_run(&(struct child_task){.argv = argv}, &result), -ENOENT, "/nonexistent");
 }
 
 static void ignored_sigchld_is_put_aside(void **unused)
@@ -88,8 +87,7 @@ static void endless_output_is_ended(void **unused)
 {
     struct child_result result;
 
-    assert_int_equal(shell("yes", tenth_ns, &result), -ETIMEDOUT);
-    assert_reason("not done");
+    assert_refused(shell("yes", tenth_ns, &result), -ETIMEDOUT, "not done");
     /* A leftover program ends, too, when its output has no reader. */
     assert_int_equal(shell("yes & exit 3", 0, &result), 0);
     assert_int_equal(result.status, 3);
@@ -195,8 +193,7 @@ static void a_stolen_status_is_said(void **unused)
     assert_int_equal(child_start(&child, argv), 0);
     assert_true(waitpid(child.pid, NULL, 0) > 0);
     assert_true(child_ended(&child));
-    assert_int_equal(child_status(&child, "sh"), -ECHILD);
-    assert_reason("unknown");
+    assert_refused(child_status(&child, "sh"), -ECHILD, "unknown");
     int code = child_run(&task, &result);
     assert_int_equal(code, stolen ? -ECHILD : 0);
 }
@@ -254,8 +251,7 @@ static void an_interrupt_ends_it(void **unused)
     struct child_result result;
 
     stop_ask(0);
-    assert_int_equal(shell("sleep 600", 0, &result), -EINTR);
-    assert_reason("interrupted");
+    assert_refused(shell("sleep 600", 0, &result), -EINTR, "interrupted");
 }
 
 int main(void)

@@ -184,8 +184,7 @@ static void the_first_that_cannot_be_read_ends_the_run(void **unused)
 {
     struct result_run run;
 
-    assert_int_equal(run_engine("stop", &run), -ENOENT);
-    assert_reason("one: cannot open");
+    assert_refused(run_engine("stop", &run), -ENOENT, "one: cannot open");
 }
 
 /* ---- who takes the records ---- */

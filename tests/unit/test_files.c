@@ -56,8 +56,7 @@ static void expect(const struct catalog *catalog, uint64_t record, const char *n
     assert_int_equal(sample.image_bytes, 5);
     assert_int_equal(sample.name_bytes, strlen(name));
     assert_memory_equal(sample.name, name, sample.name_bytes);
-    assert_int_equal(format_parse(&files, shard, "", 0, 0, NULL, &sample), -EBADMSG);
-    assert_reason("an empty file");
+    assert_refused(format_parse(&files, shard, "", 0, 0, NULL, &sample), -EBADMSG, "an empty file");
 }
 
 static void folders_are_classes(void **unused)
@@ -214,9 +213,8 @@ static void what_is_wrong_is_said(void **unused)
                      -ENODATA);
     if (geteuid() != 0) {
         assert_int_equal(chmod(folder_path("bad/a"), 0), 0);
-        assert_int_equal(format_catalog(&files, folder_path("bad"), false, NULL, &catalog),
-                         -EACCES);
-        assert_reason("bad/a");
+        assert_refused(format_catalog(&files, folder_path("bad"), false, NULL, &catalog), -EACCES,
+                       "bad/a");
         assert_int_equal(chmod(folder_path("bad/a"), 0700), 0);
     }
 }

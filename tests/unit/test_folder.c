@@ -60,8 +60,7 @@ static void only_regular_files_are_opened_and_at_once(void **unused)
         assert_true(file_open_quietly(folder_path(cases[i].name), O_RDONLY) < 0);
         assert_null(file_stream_kernel(folder_path(cases[i].name)));
     }
-    assert_int_equal(file_open("/dev/null", O_RDONLY, NULL), -EINVAL);
-    assert_reason("a device");
+    assert_refused(file_open("/dev/null", O_RDONLY, NULL), -EINVAL, "a device");
 }
 
 static void what_is_opened_waits_for_its_disk(void **unused)
@@ -96,8 +95,7 @@ static void names_in_a_folder_are_not_followed(void **unused)
     assert_int_equal(symlink("inner", folder_path("to_inner")), 0);
     assert_int_equal(symlink("absent", folder_path("to_nothing")), 0);
 
-    assert_int_equal(folder_open_file(&folder, "to_file", O_RDONLY, NULL), -EINVAL);
-    assert_reason("symbolic link");
+    assert_refused(folder_open_file(&folder, "to_file", O_RDONLY, NULL), -EINVAL, "symbolic link");
     assert_true(folder_open_below(&below, &folder, "to_inner") < 0);
     assert_reason("symbolic link");
     assert_int_equal(folder_create_file(&folder, "to_nothing"), -EEXIST);
@@ -386,8 +384,7 @@ static void a_lock_has_one_holder_who_is_named(void **unused)
     assert_int_equal(read(from_child[0], &byte, 1), 1);
     char named[64];
     snprintf(named, sizeof named, "in use by process %d on ", (int)child);
-    assert_int_equal(file_lock_acquire(&second, folder_path("lock")), -EBUSY);
-    assert_reason(named);
+    assert_refused(file_lock_acquire(&second, folder_path("lock")), -EBUSY, named);
     file_lock_release(&second);
     assert_int_equal(write(to_child[1], &byte, 1), 1);
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -451,8 +448,7 @@ static void a_stream_is_continued(void **unused)
         assert_int_equal(write(stream, i ? "two" : "one ", i ? 3 : 4), i ? 3 : 4);
         close(stream);
         strcat(name, "x");
-        assert_int_equal(file_open_stream(name), -ENOENT);
-        assert_reason("x: cannot open: ");
+        assert_refused(file_open_stream(name), -ENOENT, "x: cannot open: ");
     }
     const int kept = dup(2);
     assert_int_equal(dup2(file, 2), 2);

@@ -93,8 +93,7 @@ static void an_error_is_told(const char *reader, uint64_t offset)
     start(&run, reader, PATIENCE_NS);
     assert_true(read_one(&run, 0) > 0);
     set_faults((struct fault_knobs){.eio_begin = offset, .eio_end = offset + 1});
-    assert_int_equal(read_one(&run, last), -EIO);
-    assert_reason(path);
+    assert_refused(read_one(&run, last), -EIO, path);
     assert_reason("offset");
     set_faults((struct fault_knobs){0});
     assert_true(read_one(&run, last) > 0);
@@ -113,8 +112,7 @@ static void no_answer_is_no_hang(const char *reader)
     for (uint32_t i = 0; i < DEPTH; i++)
         submit(&run, i, last - DEPTH + 1 + i);
     for (uint32_t i = 0; i < DEPTH; i++) {
-        assert_int_equal(answer(&run), -ETIMEDOUT);
-        assert_reason("no answer for 0.2 s");
+        assert_refused(answer(&run), -ETIMEDOUT, "no answer for 0.2 s");
     }
     assert_int_equal(run.reader.held, 1); /* the others waited for it */
     stop(&run);

@@ -192,8 +192,7 @@ static void cut_images_are_told(void **unused)
         for (uint64_t cut = 2; cut < 42; cut++, told++) {
             struct decode_source part = image;
             part.length -= cut;
-            assert_int_equal(decode(&strict, &part, cut), -EBADMSG);
-            assert_reason("is cut short");
+            assert_refused(decode(&strict, &part, cut), -EBADMSG, "is cut short");
             int code = decode(&lenient, &part, cut);
             assert_true(code == DECODE_DAMAGED || (is_png && code == -EBADMSG));
         }
@@ -219,8 +218,7 @@ static void corrupt_images_are_told(void **unused)
     copy[image.length / 2 + 1] = 0xd9;
     start(&strict, "jpeg:size=8,view=evaluate,crop=1");
     start(&lenient, "jpeg:size=8,view=evaluate,crop=1,damaged=decode");
-    assert_int_equal(decode(&strict, &source, 0), -EBADMSG);
-    assert_reason("premature end of data segment");
+    assert_refused(decode(&strict, &source, 0), -EBADMSG, "premature end of data segment");
     assert_int_equal(strict.decoder.figures.corrupt, 1);
     assert_int_equal(strict.decoder.figures.failed, 1);
     assert_int_equal(decode(&lenient, &source, 0), DECODE_DAMAGED);
@@ -268,8 +266,7 @@ static void tables_are_not_those_of_the_image_before(void **unused)
         assert_int_equal(decode(&bench, &image, 0), 0);
         memcpy(row, bench.row, sizeof row);
         for (int j = 0; j < 2; j++) {
-            assert_int_equal(decode(&bench, &no_quantisers, 0), -EBADMSG);
-            assert_reason("Quantization table");
+            assert_refused(decode(&bench, &no_quantisers, 0), -EBADMSG, "Quantization table");
             assert_int_equal(decode(&bench, &no_codes, 0), 0);
             assert_memory_equal(bench.row, row, sizeof row);
             assert_int_equal(decode(&bench, &before, 0), 0);
@@ -336,14 +333,12 @@ static void what_is_no_image_is_refused_with_a_reason(void **unused)
 
     start(&bench, "jpeg:size=16");
     struct decode_source source = {.bytes = "II*\0\x8\0", .length = 6};
-    assert_int_equal(decode(&bench, &source, 0), -EBADMSG);
-    assert_reason("JPEG");
+    assert_refused(decode(&bench, &source, 0), -EBADMSG, "JPEG");
     source.length = 0;
     assert_int_equal(decode(&bench, &source, 0), -EBADMSG);
     source = png;
     source.length = 60;
-    assert_int_equal(decode(&bench, &source, 0), -EBADMSG);
-    assert_reason("PNG");
+    assert_refused(decode(&bench, &source, 0), -EBADMSG, "PNG");
     /* A header that claims 61680 x 61680 pixels costs no memory. */
     uint8_t *bytes = (uint8_t *)(uintptr_t)image.bytes;
     for (size_t i = 0; i + 9 < image.length; i++)
@@ -351,8 +346,7 @@ static void what_is_no_image_is_refused_with_a_reason(void **unused)
             memset(bytes + i + 5, 0xf0, 4);
             break;
         }
-    assert_int_equal(decode(&bench, &image, 0), -EBADMSG);
-    assert_reason("61680 x 61680");
+    assert_refused(decode(&bench, &image, 0), -EBADMSG, "61680 x 61680");
     assert_int_equal(bench.decoder.figures.failed, 4);
     stop(&bench);
     drop(&image);

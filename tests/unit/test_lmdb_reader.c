@@ -154,8 +154,7 @@ static void a_file_replaced_meanwhile_is_told(void **unused)
     usleep(1100000);
     assert_int_equal(reader_submit(&reader, &request), 0);
     assert_int_equal(reader_reap(&reader, &done, 1, PATIENCE_NS), 1);
-    assert_int_equal(request.result, -ESTALE);
-    assert_reason("data.mdb");
+    assert_refused(request.result, -ESTALE, "data.mdb");
     reader_close(&reader);
     catalog_destroy(catalog);
     free(text);
@@ -167,8 +166,7 @@ static void other_formats_are_refused(void **unused)
     const struct reader_config site = site_of(catalog);
     struct reader reader;
 
-    assert_int_equal(reader_open(&reader, &lmdb_reader, &site), -EINVAL);
-    assert_reason("files");
+    assert_refused(reader_open(&reader, &lmdb_reader, &site), -EINVAL, "files");
     reader_close(&reader);
     catalog_destroy(catalog);
 }

@@ -545,8 +545,7 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
     while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
         loader_release(bench.loader, fetches, (uint32_t)count);
     assert_int_equal(count, -ECANCELED);
-    assert_int_equal(loader_join(bench.loader), -EIO);
-    assert_reason("offset");
+    assert_refused(loader_join(bench.loader), -EIO, "offset");
     assert_reason("/tmp/iobench-test-");
     bench_close(&bench);
     storage.bad_shard = UINT32_MAX;
@@ -616,8 +615,7 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     loader_begin(bench.loader, 0, 0);
     while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
         loader_release(bench.loader, fetches, (uint32_t)count);
-    assert_int_equal(loader_join(bench.loader), -ENOMEM);
-    assert_reason("--memory");
+    assert_refused(loader_join(bench.loader), -ENOMEM, "--memory");
     bench_close(&bench);
 }
 

@@ -165,8 +165,7 @@ static void a_head_is_this_version_s_or_cut(void **unused)
     struct manifest manifest;
 
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
-        assert_int_equal(parse(&manifest, heads[i]), -EINVAL);
-        assert_reason("m: not a manifest");
+        assert_refused(parse(&manifest, heads[i]), -EINVAL, "m: not a manifest");
         manifest_release(&manifest);
     }
     for (size_t cut = 0; cut < strlen(HEAD); cut++) {

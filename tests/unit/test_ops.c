@@ -107,15 +107,13 @@ static void each_launcher_is_known(void **unused)
         skip();
     for (size_t i = 0; i < 4; i++)
         assert_int_equal(unsetenv(marks[i]) | unsetenv(counts[i % 2]), 0);
-    assert_int_equal(plugin_usable(mpi), -ENODEV);
-    assert_reason("not started by mpirun or srun");
+    assert_refused(plugin_usable(mpi), -ENODEV, "not started by mpirun or srun");
     for (size_t i = 0; i < 4; i++) {
         setenv(marks[i], "0", 1);
         assert_int_equal(plugin_usable(mpi), 0);
         for (size_t k = 0; k < 2; k++) {
             setenv(counts[k], "1", 1);
-            assert_int_equal(plugin_usable(mpi), -ENODEV);
-            assert_reason("without peers");
+            assert_refused(plugin_usable(mpi), -ENODEV, "without peers");
             setenv(counts[k], "2", 1);
             assert_int_equal(plugin_usable(mpi), 0);
             unsetenv(counts[k]);

@@ -114,8 +114,7 @@ static void larger_images_are_shrunk_from_each_layout(void **unused)
     static const enum sample_encoding raws[] = {SAMPLE_RAW_HWC, SAMPLE_RAW_CHW, SAMPLE_RAW_HWC_BGR};
     for (size_t i = 0; i < sizeof raws / sizeof *raws; i++)
         shrink_to_8(&recoder, make_raw(raws[i]));
-    assert_int_equal(recoder_apply(&recoder, &cut, &none, &capacity), -EBADMSG);
-    assert_reason("cut short");
+    assert_refused(recoder_apply(&recoder, &cut, &none, &capacity), -EBADMSG, "cut short");
     recoder_close(&recoder);
     assert_int_equal(recoder_open(&recoder, &(struct recode){.side = 16, .quality = 95}), 0);
     assert_int_equal(recoder_apply(&recoder, &same, &none, &capacity), 0);
@@ -201,8 +200,7 @@ static void a_jpeg_that_is_cut_short_is_refused(void **unused)
         assert_non_null(copy);
         memcpy(copy, jpeg, cut);
         fail_clear();
-        assert_int_equal(image_header_check(copy, cut, &header), -EBADMSG);
-        assert_reason("of the image");
+        assert_refused(image_header_check(copy, cut, &header), -EBADMSG, "of the image");
         assert_int_equal(image_verify(copy, cut, &limits), -EBADMSG);
         free(copy);
     }
@@ -229,8 +227,7 @@ static void the_first_complaint_is_given(void **unused)
         memcpy(copy + kept, rests[i].bytes, sizeof rests[i].bytes);
         memcpy(copy + kept + sizeof rests[i].bytes, "\xff\xd9", 2);
         const size_t count = kept + sizeof rests[i].bytes + 2;
-        assert_int_equal(image_verify(copy, count, &limits), -EBADMSG);
-        assert_reason(rests[i].says);
+        assert_refused(image_verify(copy, count, &limits), -EBADMSG, rests[i].says);
         free(copy);
     }
     free(jpeg);
@@ -264,8 +261,7 @@ static void damage_in_the_pixels_is_seen_by_decoding_alone(void **unused)
 
     memcpy((uint8_t *)jpeg + bytes - 6, "\xff\xd9\xff\xd9", 4);
     assert_int_equal(image_header_check(jpeg, bytes, &header), 0);
-    assert_int_equal(image_verify(jpeg, bytes, &limits), -EBADMSG);
-    assert_reason("Corrupt JPEG data");
+    assert_refused(image_verify(jpeg, bytes, &limits), -EBADMSG, "Corrupt JPEG data");
     free(jpeg);
 }
 

@@ -42,8 +42,7 @@ static void expect_change(int result)
 {
     char *path = set_path(0);
 
-    assert_int_equal(result, -ESTALE);
-    assert_reason(path);
+    assert_refused(result, -ESTALE, path);
     free(path);
 }
 
@@ -133,8 +132,7 @@ static void a_missing_file_is_named(void **unused)
         if (!open_or_skip(&run, i, 2))
             continue;
         unlink(path);
-        assert_int_equal(run_read(&run, run_request(&run, 0, 0, 0, 100)), -ENOENT);
-        assert_reason(path);
+        assert_refused(run_read(&run, run_request(&run, 0, 0, 0, 100)), -ENOENT, path);
         run_close(&run);
         restore();
     }

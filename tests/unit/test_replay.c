@@ -60,11 +60,9 @@ static int open_at(const char *text, double load)
     return code;
 }
 
-static void assert_refused(const char *text, const char *reason)
+static void assert_not_opened(const char *text, const char *reason)
 {
     assert_true(open_at(text, 0) < 0);
-    if (!strstr(fail_reason(), reason))
-        print_error("'%s' does not contain '%s'\n", fail_reason(), reason);
     assert_reason(reason);
 }
 
@@ -260,18 +258,18 @@ static void a_file_is_played(void **unused)
 
 static void bad_requests_are_refused(void **unused)
 {
-    assert_refused("replay:rate=1e-300", "at most an hour");
-    assert_refused("replay:rate=0.001", "at most an hour");
+    assert_not_opened("replay:rate=1e-300", "at most an hour");
+    assert_not_opened("replay:rate=0.001", "at most an hour");
     assert_int_equal(open_at("replay:rate=0.0033", 0), 0); /* 40 minutes, at half the load 81 */
     assert_int_equal(open_at("replay:rate=0.0033", 1), 0);
     assert_int_equal(open_at("replay:rate=0.0033", 0.5), -EINVAL);
-    assert_refused("replay", "expected a GPU");
-    assert_refused("replay:h200,rate=5", "expected a GPU");
-    assert_refused("replay:k80", "unknown GPU 'k80' (known: v100, a100, h100, h200)");
-    assert_refused("replay:h200,precision=fp32", "no FP32 rate");
-    assert_refused("replay:h200,gpus=0", "gpus");
-    assert_refused("replay:rate=-1", "rate: -1 is not within");
-    assert_refused("replay:file=/nowhere/at/all", "/nowhere/at/all");
+    assert_not_opened("replay", "expected a GPU");
+    assert_not_opened("replay:h200,rate=5", "expected a GPU");
+    assert_not_opened("replay:k80", "unknown GPU 'k80' (known: v100, a100, h100, h200)");
+    assert_not_opened("replay:h200,precision=fp32", "no FP32 rate");
+    assert_not_opened("replay:h200,gpus=0", "gpus");
+    assert_not_opened("replay:rate=-1", "rate: -1 is not within");
+    assert_not_opened("replay:file=/nowhere/at/all", "/nowhere/at/all");
 }
 
 static void every_accelerator_has_a_source(void **unused)

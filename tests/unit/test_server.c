@@ -79,8 +79,7 @@ static void hostile_answers_are_refused(void **unused)
         if (server_parse(answers[i], &look) != -EPROTO)
             fail_msg("'%s' is believed", answers[i]);
     memset(deep, '[', sizeof deep - 1);
-    assert_int_equal(server_parse(deep, &look), -EPROTO);
-    assert_reason("cachectl status --json");
+    assert_refused(server_parse(deep, &look), -EPROTO, "cachectl status --json");
 }
 
 /* ---- commands ---- */

@@ -94,8 +94,7 @@ static void an_error_names_file_and_offset(void **unused)
             continue;
         set_faults(&run, knobs);
         struct read_request *request = run_request(&run, 0, 1, 900 * KIB, 200 * KIB);
-        assert_int_equal(run_read(&run, request), -EIO);
-        assert_reason(folder);
+        assert_refused(run_read(&run, request), -EIO, folder);
         assert_reason("offset 921600");
         request = run_request(&run, 0, 1, 1100 * KIB, 200 * KIB);
         assert_true(run_read(&run, request) > 0);
@@ -118,8 +117,7 @@ static void a_reader_that_was_chosen_does_not_fall_back(void **unused)
     struct reader_config site = run.reader.config;
     reader_close(&run.reader);
     site.falls_back = false;
-    assert_int_equal(reader_open(&run.reader, &run.choice, &site), -ENOTSUP);
-    assert_reason("FUSE");
+    assert_refused(reader_open(&run.reader, &run.choice, &site), -ENOTSUP, "FUSE");
     run_close(&run);
 }
 

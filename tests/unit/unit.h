@@ -47,6 +47,12 @@ static inline void assert_reason(const char *part)
         fail_msg("'%s' does not say '%s'", fail_reason(), part);
 }
 
+#define assert_refused(call, code, reason) \
+    do {                                   \
+        assert_int_equal(call, code);      \
+        assert_reason(reason);             \
+    } while (0)
+
 /* How long a test waits for an event that a bug would delay forever: a busy machine is slow. */
 #define PATIENCE_NS UINT64_C(120000000000)
 enum { PATIENCE_S = 600 }; /* of alarm(), for all tests of a program */
