@@ -120,7 +120,7 @@ static int check_settings(const struct gathered_run *first, const struct gathere
     static const char *const set[] = {"dataset.samples", "dataset.record_bytes"};
     /* Paths and what a machine may have of its own, as for the ranks of one job. */
     static const char own[] =
-        " data rank reader iodepth loaders threads profile json csv "
+        " data rank reader iodepth io_threads decode_threads profile json csv "
         "limit_rate_bytes memory_bytes series label calibrate start_at trace ";
 
     json_object_foreach(json_object_get(first->job, "settings"), key, value)

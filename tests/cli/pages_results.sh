@@ -46,6 +46,9 @@ page 0 gather late.json poor.json -o -
 RANKS=1 result alone.json node1 0 10 900
 RANKS=1 result again.json node2 1 10 900
 page 0 gather alone.json again.json
+WEAK=', "io_threads": 1, "decode_threads": 2' result two.json node1 0 5 900
+WEAK=', "io_threads": 3, "decode_threads": 4' result four.json node2 1 5 900
+page 0 gather two.json four.json
 # What does not belong together, and the last that does.
 refuse() { # FILE VARIABLE=VALUE...: is refused beside late.json
     name=$1
