@@ -138,7 +138,7 @@ void shuffle_print_legend(const struct survey *survey)
 
 /* ---- throughput ---- */
 
-/* One letter_of per row; a capital marks the Pareto front. */
+/* One letter per row; a capital marks the Pareto front. */
 static char letter_of(const struct survey *survey, const struct shuffle_row *row)
 {
     const char plain = (char)('a' + (row - survey->rows) % 26);

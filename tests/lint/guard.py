@@ -15,7 +15,7 @@ OTHERS = {
     "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp cmd/net/transport kernels/runtime
         cmd/checkpoint/job cmd/checkpoint/shared cmd/net/beside cmd/study/study cmd/sweep/sweep pipeline/jobs/run
         pipeline/jobs/session pipeline/result/recorder readers/handles
-        cmd/progress cmd/line cmd/start_at""",
+        cmd/line""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
     "parts of a checkpoint": "cmd/checkpoint/writer cmd/checkpoint/writer_uring",
     "parts of an epoch": """pipeline/engine/ pipeline/loader/ pipeline/jobs/train pipeline/jobs/keep_hints readers/ trainer/
