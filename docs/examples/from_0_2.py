@@ -20,9 +20,10 @@ def renamed(value, keys):
     if "runs" in new and "settings" in new:  # a job
         for number, run in enumerate(new["runs"], 1):
             run["run"] = number
-    for phase in (new.get("series") or {}).get("phases", []):
-        phase["run"] += 1
-        phase["epoch"] += 1
+    if "columns" in new:  # a series, of all or of a node
+        for phase in new.get("phases", []):
+            phase["run"] += 1
+            phase["epoch"] += 1
     if new.get("basis") == "sittings":
         new["basis"] = "sessions"
     return new

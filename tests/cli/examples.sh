@@ -21,16 +21,23 @@ if command -v python3 >/dev/null; then
     echo '{"schema": "iobench-size", "schema_version": 2}' >other.json
     expect 1 python3 "$EXAMPLES/result.py" other.json
     says "not a result"
-    # What 0.2 wrote is what is written now with the old words, numbered from 0.
+    # What 0.2 wrote is what is written now with the old words, numbered from 0; each node has a series, too.
+    python3 -c 'import json
+was = json.load(open("result.json"))
+was.pop("checksum")
+for job in was["jobs"]:
+    job["series"]["nodes"] = [{**job["series"], "host": name} for name in "ab"]
+print(json.dumps(was, indent=1))' >was.json
     sed 's/"session"/"sitting"/; s/"io_threads/"loaders/; s/"decode_threads": \(.*,\)$/"threads": \1/; s/"rank_timeout_s"/"silence_s"/
          s/ceiling_samples/floor_samples/; s/_sessions"/_sittings"/; s/"sessions"/"sittings"/; s/"schema_version": 2/"schema_version": 1/' \
-        result.json | python3 -c 'import json, sys
+        was.json | python3 -c 'import json, sys
 old = json.load(sys.stdin)
 for job in old["jobs"]:
     job["engine"]["decode_threads"] = job["engine"].pop("threads", None) or job["engine"].get("decode_threads")
-    for run in job["runs"] + job["series"]["phases"]:
+    phases = [phase for series in [job["series"], *job["series"]["nodes"]] for phase in series["phases"]]
+    for run in job["runs"] + phases:
         run["run"] -= 1
-    for phase in job["series"]["phases"]:
+    for phase in phases:
         phase["epoch"] -= 1
 json.dump(old, sys.stdout)' >old.json
     expect 1 "$IOBENCH" compare old.json
@@ -38,8 +45,7 @@ json.dump(old, sys.stdout)' >old.json
     expect 0 python3 "$EXAMPLES/from_0_2.py" old.json
     printf '%s\n' "$out" >new.json
     expect 0 python3 -c 'import json
-new, was = (json.load(open(name)) for name in ("new.json", "result.json"))
-was.pop("checksum")
+new, was = (json.load(open(name)) for name in ("new.json", "was.json"))
 assert new == was, [key for key in was["jobs"][0] if was["jobs"][0][key] != new["jobs"][0].get(key)]'
     expect 0 "$IOBENCH" compare new.json
     expect 1 python3 "$EXAMPLES/from_0_2.py" new.json
