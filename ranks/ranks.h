@@ -74,10 +74,11 @@ struct ranks {
      * NULL. */
     void (*waiting)(void *context, const char *text);
     void *waiting_context;
-    uint64_t rank_timeout_ns;   /* give up on an awaited rank that is unresponsive this long; 0:
-                       never. May   change between calls */
-    uint64_t sign_ns;           /* time of this rank's last heartbeat */
-    uint64_t meetings, gathers; /* completed */
+    /* Give up on an awaited rank that is unresponsive this long; 0: never. May change between
+     * calls. */
+    uint64_t rank_timeout_ns;
+    uint64_t sign_ns;                       /* time of this rank's last heartbeat */
+    uint64_t meetings, gathers;             /* completed */
     uint64_t watch_start_ns, watch_tell_ns; /* of the last ranks_watch(), and when it tells next */
     uint64_t call_off_ns;                   /* when a rank's failure became known; 0: none */
     uint64_t missed_ns;        /* when a rank was found not to come after that; 0: none */

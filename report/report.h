@@ -44,9 +44,6 @@ struct timeline *report_timeline_load(const char *name, const json_t *series);
 
 /* Put null, and why in KEY_reason; a reason has none itself. */
 void report_null(json_t *object, const char *key, const char *reason);
-
-/* Put null, and why in KEY_reason; a reason has none itself. */
-void report_null(json_t *object, const char *key, const char *reason);
 /* Put the figures of an object, or null with KEY_reason where one is unknown. */
 void report_figures(json_t *object, const struct figure *rows, size_t count, const void *of);
 
