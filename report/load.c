@@ -62,13 +62,22 @@ static bool seal_is_broken(const json_t *document)
 
 /* ---- reading ---- */
 
-int load_check_seal(const char *name, const json_t *document)
+int load_check_version(const char *name, const json_t *document)
 {
     const double version = load_number(document, "schema_version");
 
-    if (!(version == SCHEMA_VERSION))
-        return fail(EINVAL, "%s: schema version %g, this program reads %d%s", name, version,
-                    SCHEMA_VERSION, version < SCHEMA_VERSION ? " (docs/from-0.2.md)" : "");
+    return version == SCHEMA_VERSION
+               ? 0
+               : fail(EINVAL, "%s: schema version %g, this program reads %d%s", name, version,
+                      SCHEMA_VERSION, version < SCHEMA_VERSION ? " (docs/from-0.2.md)" : "");
+}
+
+int load_check_seal(const char *name, const json_t *document)
+{
+    int code = load_check_version(name, document);
+
+    if (code)
+        return code;
     if (seal_is_broken(document))
         return fail(EBADMSG, "%s: checksum mismatch: changed since iobench wrote it", name);
     return 0;

@@ -19,6 +19,7 @@ json_t *seal_add(json_t *document);
 /* Is a document a result of this version, unchanged, whose "jobs" is an array of objects? Returns 0
  * or a negative errno with a reason. */
 int load_check(const char *name, const json_t *document);
+int load_check_version(const char *name, const json_t *document);
 /* Is it of this version, and unchanged? A document that is no result, as that of an inference. */
 int load_check_seal(const char *name, const json_t *document);
 /* Load a result, or any JSON; json_decref() it. Return NULL with a reason. */
