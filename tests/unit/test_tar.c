@@ -30,10 +30,16 @@ static int teardown(void **unused)
 
 /* ---- an archive built by hand ---- */
 
-struct maker {
+static struct {
     uint8_t bytes[1 << 16];
     size_t used;
-};
+} made;
+
+static int start(void **unused)
+{
+    memset(&made, 0, sizeof made);
+    return 0;
+}
 
 static void put_sum(uint8_t *block)
 {
@@ -45,12 +51,12 @@ static void put_sum(uint8_t *block)
     snprintf((char *)block + 148, 8, "%06o", sum);
 }
 
-static uint8_t *put(struct maker *maker, const char *name, char type, const char *content)
+static uint8_t *put(const char *name, char type, const char *content)
 {
-    uint8_t *block = maker->bytes + maker->used;
+    uint8_t *block = made.bytes + made.used;
     size_t count = strlen(content);
 
-    assert_true(maker->used + 1024 + count < sizeof maker->bytes);
+    assert_true(made.used + 1024 + count < sizeof made.bytes);
     memset(block, 0, 1024 + count);
     memcpy(block, name, strlen(name));
     snprintf((char *)block + 124, 12, "%011o", (unsigned)(count & 0xffff));
@@ -61,37 +67,44 @@ static uint8_t *put(struct maker *maker, const char *name, char type, const char
            8);
     put_sum(block);
     memcpy(block + 512, content, count);
-    maker->used += 512 + (count + 511) / 512 * 512;
+    made.used += 512 + (count + 511) / 512 * 512;
     return block;
 }
 
 /* Index the archive, with its end marker appended. */
-static int index_made(const struct maker *maker, const struct format_scan *scan,
-                      struct catalog **catalog)
+static int index_made(const struct format_scan *scan, struct catalog **catalog)
 {
-    uint8_t *bytes = calloc(1, maker->used + 1024);
+    uint8_t *bytes = calloc(1, made.used + 1024);
 
     assert_non_null(bytes);
-    memcpy(bytes, maker->bytes, maker->used);
-    folder_write("made.tar", bytes, maker->used + 1024);
+    memcpy(bytes, made.bytes, made.used);
+    folder_write("made.tar", bytes, made.used + 1024);
     free(bytes);
     return format_catalog(&tar, folder_path("made.tar"), false, scan, catalog);
 }
 
-static int index_cut(const struct maker *maker, const struct format_scan *scan,
-                     struct catalog **catalog)
+static struct catalog *index_whole(uint64_t records)
 {
-    folder_write("made.tar", maker->bytes, maker->used);
+    struct catalog *catalog;
+
+    assert_int_equal(index_made(NULL, &catalog), 0);
+    assert_int_equal(catalog->record_count, records);
+    return catalog;
+}
+
+static int index_cut(const struct format_scan *scan, struct catalog **catalog)
+{
+    folder_write("made.tar", made.bytes, made.used);
     return format_catalog(&tar, folder_path("made.tar"), false, scan, catalog);
 }
 
-static void expect_failure(const struct maker *maker, unsigned offset, const char *words)
+static void expect_failure(unsigned offset, const char *words)
 {
     struct catalog *catalog;
     char place[32];
 
     snprintf(place, sizeof place, "offset %u: ", offset);
-    assert_int_equal(index_made(maker, NULL, &catalog), -EBADMSG);
+    assert_int_equal(index_made(NULL, &catalog), -EBADMSG);
     if (!strstr(fail_reason(), words) || !strstr(fail_reason(), place))
         fail_msg("'%s' does not say '%s' at %u", fail_reason(), words, offset);
 }
@@ -109,26 +122,39 @@ static int parse(const uint8_t *bytes, const struct extent *extent, struct sampl
     return format_parse(&tar, &no_shard, *copy, extent->bytes, 0, &scratch, sample);
 }
 
-/* Parse the only sample of the archive. Returns its label, -2 if parsing fails. */
-static int32_t label_of(const char *choice, const char *json, const char *class)
+static void expect_sample(const struct catalog *catalog, uint64_t record, int32_t label,
+                          const char *image, const char *name)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
-    struct plugin_choice format, saved = tar;
-    struct catalog *catalog;
     struct sample sample;
     uint8_t *copy;
 
-    put(maker, "k.left.jpg", '0', "left one");
-    put(maker, "k.json", '0', json);
-    put(maker, "k.jpg", '0', "picture");
-    put(maker, "k.right.jpg", '0', "right one");
+    assert_int_equal(parse(made.bytes, &catalog->records[record], &sample, &copy), 0);
+    assert_int_equal(sample.label, label);
+    assert_int_equal(sample.image_bytes, strlen(image));
+    assert_memory_equal(sample.image, image, strlen(image));
+    assert_int_equal(sample.name_bytes, strlen(name));
+    assert_memory_equal(sample.name, name, strlen(name));
+    free(copy);
+}
+
+/* Parse the only sample of the archive. Returns its label, -2 if parsing fails. */
+static int32_t label_of(const char *choice, const char *json, const char *class)
+{
+    struct plugin_choice format, saved = tar;
+    struct sample sample;
+    uint8_t *copy;
+
+    start(NULL);
+    put("k.left.jpg", '0', "left one");
+    put("k.json", '0', json);
+    put("k.jpg", '0', "picture");
+    put("k.right.jpg", '0', "right one");
     if (class)
-        put(maker, "k.cls", '0', class);
+        put("k.cls", '0', class);
     assert_int_equal(plugin_choose("format", format_registry, choice, &format), 0);
     tar = format;
-    assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(catalog->record_count, 1);
-    int code = parse(maker->bytes, &catalog->records[0], &sample, &copy);
+    struct catalog *catalog = index_whole(1);
+    int code = parse(made.bytes, &catalog->records[0], &sample, &copy);
     if (code == 0) {
         assert_int_equal(sample.image_bytes, 7);
         assert_memory_equal(sample.image, "picture", 7);
@@ -137,7 +163,6 @@ static int32_t label_of(const char *choice, const char *json, const char *class)
     plugin_release(&format);
     catalog_destroy(catalog);
     free(copy);
-    free(maker);
     return code ? -2 : sample.label;
 }
 
@@ -157,122 +182,76 @@ static void labels_in_json(void **unused)
 
 static void images_named_with_several_dots(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
-    struct catalog *catalog;
-    struct sample sample;
-    uint8_t *copy;
-
-    put(maker, "a.left.png", '0', "left");
-    put(maker, "a.right.png", '0', "right");
-    put(maker, "a.cls", '0', "3");
-    assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(parse(maker->bytes, &catalog->records[0], &sample, &copy), 0);
-    assert_int_equal(sample.label, 3);
-    assert_memory_equal(sample.image, "left", 4);
+    put("a.left.png", '0', "left");
+    put("a.right.png", '0', "right");
+    put("a.cls", '0', "3");
+    struct catalog *catalog = index_whole(1);
+    expect_sample(catalog, 0, 3, "left", "a.left.png");
     catalog_destroy(catalog);
-    free(copy);
-    free(maker);
 }
 
 static void neighbours_of_one_key_are_a_sample(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
-    struct catalog *catalog;
-    struct sample sample;
-    uint8_t *copy;
-
-    put(maker, "__meta__", '0', "x");
-    put(maker, "a/b.c/k.cls", '0', " 7\n");
-    put(maker, "folder/", '5', "");
-    put(maker, "__meta__/k.jpg", '0', "not this one");
-    put(maker, "a/b.c/k.JPG", '0', "picture");
-    put(maker, "a/b.c/k.txt.gz", '0', "");
-    put(maker, "no_image.txt", '0', "text");
-    put(maker, "plain", '0', "no extension");
-    put(maker, "k.jpg", '0', "second");
-    assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(catalog->record_count, 2);
+    put("__meta__", '0', "x");
+    put("a/b.c/k.cls", '0', " 7\n");
+    put("folder/", '5', "");
+    put("__meta__/k.jpg", '0', "not this one");
+    put("a/b.c/k.JPG", '0', "picture");
+    put("a/b.c/k.txt.gz", '0', "");
+    put("no_image.txt", '0', "text");
+    put("plain", '0', "no extension");
+    put("k.jpg", '0', "second");
+    struct catalog *catalog = index_whole(2);
     assert_int_equal(catalog->left_out, 4);
     assert_int_equal(catalog->records[0].offset, 1024);
-    assert_int_equal(parse(maker->bytes, &catalog->records[0], &sample, &copy), 0);
-    assert_int_equal(sample.label, 7);
-    assert_int_equal(sample.image_bytes, 7);
-    assert_memory_equal(sample.image, "picture", 7);
-    assert_int_equal(sample.name_bytes, 11);
-    assert_memory_equal(sample.name, "a/b.c/k.JPG", 11);
-    free(copy);
-    assert_int_equal(parse(maker->bytes, &catalog->records[1], &sample, &copy), 0);
-    assert_int_equal(sample.label, -1);
-    assert_memory_equal(sample.image, "second", 6);
-    free(copy);
+    expect_sample(catalog, 0, 7, "picture", "a/b.c/k.JPG");
+    expect_sample(catalog, 1, -1, "second", "k.jpg");
     catalog_destroy(catalog);
-    free(maker);
 }
 
 static void unread_samples_are_told(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
-    struct catalog *catalog;
-
-    put(maker, "a.jpg", '0', "x");
-    put(maker, "a.seg.avif", '0', "of a sample with an image");
-    put(maker, "b.avif", '0', "x"); /* at 2048 */
-    put(maker, "b.cls", '0', "1");
-    put(maker, "c.img.JPG", '0', "x");
-    put(maker, "d.cls", '0', "2");
-    put(maker, "e.bmp", '0', "x");
-    put(maker, "f.txt", '0', "x");
-    assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(catalog->record_count, 3);
+    put("a.jpg", '0', "x");
+    put("a.seg.avif", '0', "of a sample with an image");
+    put("b.avif", '0', "x"); /* at 2048 */
+    put("b.cls", '0', "1");
+    put("c.img.JPG", '0', "x");
+    put("d.cls", '0', "2");
+    put("e.bmp", '0', "x");
+    put("f.txt", '0', "x");
+    struct catalog *catalog = index_whole(3);
     assert_int_equal(catalog->left_out, 1);
     assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 2);
     assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first,
                            "made.tar: offset 2048: b (avif, cls): no image"));
     catalog_destroy(catalog);
-    free(maker);
 }
 
 static void sparse_and_odd_entries_are_passed(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
-    struct catalog *catalog;
-
-    put(maker, "global", 'g', "19 comment=nothing\n");
-    put(maker, "pax", 'x', "22 GNU.sparse.major=1\n");
-    put(maker, "sparse.jpg", '0', "holes");
-    uint8_t *sparse = put(maker, "old_sparse.jpg", 'S', "");
+    put("global", 'g', "19 comment=nothing\n");
+    put("pax", 'x', "22 GNU.sparse.major=1\n");
+    put("sparse.jpg", '0', "holes");
+    uint8_t *sparse = put("old_sparse.jpg", 'S', "");
     sparse[482] = 1;
     put_sum(sparse);
-    maker->bytes[maker->used + 504] = 1; /* two blocks of map */
-    maker->used += 1024;
-    put(maker, "long link", 'K', "a long name of a link");
-    put(maker, "link.jpg", '1', "");
-    put(maker, "volume.jpg", 'V', "");
-    put(maker, "taken.jpg", '7', "x");
-    assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(catalog->record_count, 1);
-    catalog_destroy(catalog);
-    free(maker);
+    made.bytes[made.used + 504] = 1; /* two blocks of map */
+    made.used += 1024;
+    put("long link", 'K', "a long name of a link");
+    put("link.jpg", '1', "");
+    put("volume.jpg", 'V', "");
+    put("taken.jpg", '7', "x");
+    catalog_destroy(index_whole(1));
 }
 
 static void a_name_in_front_is_for_the_next_only(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
-    struct catalog *catalog;
-    struct sample sample;
-    uint8_t *copy;
-
-    put(maker, "long", 'L', "long/name.jpg");
-    put(maker, "folder", '5', "");
-    put(maker, "short.jpg", '0', "x");
-    assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(catalog->record_count, 1);
-    assert_int_equal(parse(maker->bytes, &catalog->records[0], &sample, &copy), 0);
-    assert_int_equal(sample.name_bytes, 9);
-    assert_memory_equal(sample.name, "short.jpg", 9);
-    free(copy);
+    put("long", 'L', "long/name.jpg");
+    put("folder", '5', "");
+    put("short.jpg", '0', "x");
+    struct catalog *catalog = index_whole(1);
+    expect_sample(catalog, 0, -1, "x", "short.jpg");
     catalog_destroy(catalog);
-    free(maker);
 }
 
 /* The definition: bytes of either kind, the field of the checksum counted as spaces. */
@@ -306,51 +285,48 @@ static void both_checksums_are_right(void **unused)
 
 static void damage_is_told(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
-
     for (int i = 0; i < 12; i++) { /* 1,024 bytes of extensions: eleven of 93 */
         char name[100];
         snprintf(name, sizeof name, "a.%092d", i);
-        put(maker, name, '0', "");
+        put(name, '0', "");
     }
-    expect_failure(maker, 11 * 512, "a sample with too many files");
-    memset(maker, 0, sizeof *maker);
-    put(maker, "a.jpg", '0', "x");
-    put(maker, "a.JPG", '0', "x");
-    expect_failure(maker, 1024, "same extension");
-    maker->used = 1024;
-    maker->bytes[put(maker, "b.jpg", '0', "x") - maker->bytes + 1]++;
-    expect_failure(maker, 1024, "checksum");
-    uint8_t *block = maker->bytes + 1024;
+    expect_failure(11 * 512, "a sample with too many files");
+    start(NULL);
+    put("a.jpg", '0', "x");
+    put("a.JPG", '0', "x");
+    expect_failure(1024, "same extension");
+    made.used = 1024;
+    made.bytes[put("b.jpg", '0', "x") - made.bytes + 1]++;
+    expect_failure(1024, "checksum");
+    uint8_t *block = made.bytes + 1024;
     memcpy(block + 124, "0000000000x", 12);
     put_sum(block);
-    expect_failure(maker, 1024, "size");
+    expect_failure(1024, "size");
     memset(block + 124, 0xff, 12); /* negative, base 256 */
     put_sum(block);
-    expect_failure(maker, 1024, "size");
+    expect_failure(1024, "size");
     memset(block + 124, 0, 12);
     block[124] = 0x80;
     memset(block + 128, 0xff, 8);
     put_sum(block);
-    expect_failure(maker, 1024, "size");
+    expect_failure(1024, "size");
     memcpy(block + 124, "77777777777", 12);
     put_sum(block);
-    expect_failure(maker, 1024, "past the end");
+    expect_failure(1024, "past the end");
     static const char *const lines[] = {
         "x",         "5",           "99 path=a\n",
         "3 a\n",     "0 path=a\n",  "10 path=ab",
         "7 path=\n", "10 size=x\n", "25 size=99999999999999999999\n"};
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         struct catalog *catalog;
-        maker->used = 0;
-        put(maker, "pax", 'x', lines[i]);
-        put(maker, "a.jpg", '0', "x");
-        int code = index_made(maker, NULL, &catalog);
+        made.used = 0;
+        put("pax", 'x', lines[i]);
+        put("a.jpg", '0', "x");
+        int code = index_made(NULL, &catalog);
         if (code == 0)
             fail_msg("line %zu is taken", i);
         assert_true(code == -EBADMSG || code == -ENODATA);
     }
-    free(maker);
 }
 
 static int count_fault(void *context, const struct catalog_fault *fault)
@@ -361,48 +337,43 @@ static int count_fault(void *context, const struct catalog_fault *fault)
 
 static void the_walk_goes_on_behind_damage(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
     unsigned faults = 0;
     const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
     struct catalog *catalog;
 
-    put(maker, "a.jpg", '0', "x");
-    put(maker, "b.jpg", '0', "x")[3]++;
-    put(maker, "c.jpg", '0', "x");
-    assert_int_equal(index_made(maker, &scan, &catalog), 0);
+    put("a.jpg", '0', "x");
+    put("b.jpg", '0', "x")[3]++;
+    put("c.jpg", '0', "x");
+    assert_int_equal(index_made(&scan, &catalog), 0);
     assert_int_equal(catalog->record_count, 2);
     assert_int_equal(faults, 1);
     catalog_destroy(catalog);
-    free(maker);
 }
 
 static void cut_archives_are_told(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
     struct catalog *catalog;
 
-    put(maker, "a.jpg", '0', "x");
-    put(maker, "b.jpg", '0', "yy");
-    const size_t whole = maker->used;
-    memset(maker->bytes + whole, 0, 1024);
-    for (maker->used = 0; maker->used < whole + 512; maker->used += 64) {
+    put("a.jpg", '0', "x");
+    put("b.jpg", '0', "yy");
+    const size_t whole = made.used;
+    memset(made.bytes + whole, 0, 1024);
+    for (made.used = 0; made.used < whole + 512; made.used += 64) {
         unsigned faults = 0;
         const struct format_scan scan = {.fault = count_fault, .fault_context = &faults};
-        int code = index_cut(maker, NULL, &catalog);
-        assert_refused(code, -EBADMSG, "truncated");
-        code = index_cut(maker, &scan, &catalog);
+        assert_refused(index_cut(NULL, &catalog), -EBADMSG, "truncated");
+        const int code = index_cut(&scan, &catalog);
         assert_int_equal(faults, 1); /* whole records are kept; padding may be missing */
-        assert_int_equal(code, maker->used > 512 ? 0 : -ENODATA);
+        assert_int_equal(code, made.used > 512 ? 0 : -ENODATA);
         if (code == 0)
-            assert_int_equal(catalog->record_count, maker->used > 1536 ? 2 : 1);
+            assert_int_equal(catalog->record_count, made.used > 1536 ? 2 : 1);
         catalog_destroy(code ? NULL : catalog);
     }
-    for (; maker->used <= whole + 1024; maker->used += 512) { /* one block of zeros is enough */
-        assert_int_equal(index_cut(maker, NULL, &catalog), 0);
+    for (; made.used <= whole + 1024; made.used += 512) { /* one block of zeros is enough */
+        assert_int_equal(index_cut(NULL, &catalog), 0);
         assert_int_equal(catalog->record_count, 2);
         catalog_destroy(catalog);
     }
-    free(maker);
 }
 
 static void classes_are_integers(void **unused)
@@ -432,54 +403,48 @@ static void classes_are_integers(void **unused)
         {"a.json", "{\"label\": null}", -1, false},
         {"a.json", "{\"label\": \"cat\"}", -1, true},
     };
-    struct maker *maker = calloc(1, sizeof *maker);
     struct sample sample;
     uint8_t *copy;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        maker->used = 0;
-        put(maker, rows[i].file, '0', rows[i].text);
-        put(maker, "a.jpg", '0', "x");
-        const struct extent all = {.bytes = (uint32_t)maker->used};
-        assert_int_equal(parse(maker->bytes, &all, &sample, &copy), rows[i].is_odd ? -EBADMSG : 0);
+        made.used = 0;
+        put(rows[i].file, '0', rows[i].text);
+        put("a.jpg", '0', "x");
+        const struct extent all = {.bytes = (uint32_t)made.used};
+        assert_int_equal(parse(made.bytes, &all, &sample, &copy), rows[i].is_odd ? -EBADMSG : 0);
         assert_int_equal(sample.label, rows[i].label);
         assert_int_equal(sample.has_odd_label, rows[i].is_odd);
         free(copy);
     }
-    maker->used = 0;
-    put(maker, "a.cls", '0', "1");
-    const struct extent all = {.bytes = (uint32_t)maker->used};
-    assert_int_equal(parse(maker->bytes, &all, &sample, &copy), -EBADMSG); /* not an image */
+    made.used = 0;
+    put("a.cls", '0', "1");
+    const struct extent all = {.bytes = (uint32_t)made.used};
+    assert_int_equal(parse(made.bytes, &all, &sample, &copy), -EBADMSG); /* not an image */
     free(copy);
-    free(maker);
 }
 
 /* What is not read is said: links, files that are apart from their image, further images. */
 static void nothing_is_lost_without_a_word(void **unused)
 {
-    struct maker *maker = calloc(1, sizeof *maker);
-    struct catalog *catalog;
-
-    put(maker, "d.jpg", '1', "");
-    put(maker, "a.cls", '0', "1");
-    put(maker, "b.left.jpg", '0', "x");
-    put(maker, "b.right.jpg", '0', "x");
-    put(maker, "c.jpg", '0', "x");
-    put(maker, "c.seg.png", '0', "x");
-    put(maker, "e.cls", '2', "");
-    put(maker, "notes", '2', "");
-    put(maker, "notes.txt", '2', "");
-    put(maker, "volume 1.0", 'V', "");
-    put(maker, "a.jpg", '0', "x");
-    put(maker, "b.json", '0', "{}");
-    put(maker, "f.wav", '0', "x");
-    put(maker, "g.json", '0', "{}");
-    put(maker, "h.jpg", '0', "x");
-    put(maker, "g.jpg", '0', "x");
-    put(maker, "i.cls", '0', "1");
-    put(maker, "i.jpg", '1', ""); /* said once: as a link, not as a sample without image too */
-    assert_int_equal(index_made(maker, NULL, &catalog), 0);
-    assert_int_equal(catalog->record_count, 5);
+    put("d.jpg", '1', "");
+    put("a.cls", '0', "1");
+    put("b.left.jpg", '0', "x");
+    put("b.right.jpg", '0', "x");
+    put("c.jpg", '0', "x");
+    put("c.seg.png", '0', "x");
+    put("e.cls", '2', "");
+    put("notes", '2', "");
+    put("notes.txt", '2', "");
+    put("volume 1.0", 'V', "");
+    put("a.jpg", '0', "x");
+    put("b.json", '0', "{}");
+    put("f.wav", '0', "x");
+    put("g.json", '0', "{}");
+    put("h.jpg", '0', "x");
+    put("g.jpg", '0', "x");
+    put("i.cls", '0', "1");
+    put("i.jpg", '1', ""); /* said once: as a link, not as a sample without image too */
+    struct catalog *catalog = index_whole(5);
     assert_int_equal(catalog->left_out, 3);
     assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 6); /* of a, b, d, e, g, i */
     assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first, "d.jpg: a hard link"));
@@ -490,30 +455,26 @@ static void nothing_is_lost_without_a_word(void **unused)
     assert_int_equal(catalog->remarks[REMARK_NO_IMAGE].count, 2);
     assert_non_null(strstr(catalog->remarks[REMARK_NO_IMAGE].first, "f (wav)"));
     catalog_destroy(catalog);
-    free(maker);
 }
 
 /* The list of extensions fills its text to the last byte. */
 static void a_long_list_of_extensions_is_cut(void **unused)
 {
     static const int lengths[] = {78, 78, 77, 77}; /* with "k (" and commas 319 */
-    struct maker *maker = calloc(1, sizeof *maker);
-    struct catalog *catalog;
     char name[100];
 
-    put(maker, "a.jpg", '0', "x");
+    put("a.jpg", '0', "x");
     for (int i = 0; i < 4; i++) {
         memset(name, 'a' + i, sizeof name);
         memcpy(name, "k.", 2);
         name[2 + lengths[i]] = '\0';
-        put(maker, name, '0', "x");
+        put(name, '0', "x");
     }
-    assert_int_equal(index_made(maker, NULL, &catalog), 0);
+    struct catalog *catalog = index_whole(1);
     const char *text = strstr(catalog->remarks[REMARK_NO_IMAGE].first, "k (");
     assert_non_null(text);
     assert_int_equal(strchr(text, ')') + 1 - text, 319);
     catalog_destroy(catalog);
-    free(maker);
 }
 
 /* ---- flipped bits ---- */
@@ -644,19 +605,19 @@ static void what_is_written_is_read(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(neighbours_of_one_key_are_a_sample),
-        cmocka_unit_test(labels_in_json),
-        cmocka_unit_test(images_named_with_several_dots),
-        cmocka_unit_test(unread_samples_are_told),
-        cmocka_unit_test(a_long_list_of_extensions_is_cut),
-        cmocka_unit_test(sparse_and_odd_entries_are_passed),
-        cmocka_unit_test(a_name_in_front_is_for_the_next_only),
+        cmocka_unit_test_setup(neighbours_of_one_key_are_a_sample, start),
+        cmocka_unit_test_setup(labels_in_json, start),
+        cmocka_unit_test_setup(images_named_with_several_dots, start),
+        cmocka_unit_test_setup(unread_samples_are_told, start),
+        cmocka_unit_test_setup(a_long_list_of_extensions_is_cut, start),
+        cmocka_unit_test_setup(sparse_and_odd_entries_are_passed, start),
+        cmocka_unit_test_setup(a_name_in_front_is_for_the_next_only, start),
         cmocka_unit_test(both_checksums_are_right),
-        cmocka_unit_test(damage_is_told),
-        cmocka_unit_test(the_walk_goes_on_behind_damage),
-        cmocka_unit_test(cut_archives_are_told),
-        cmocka_unit_test(classes_are_integers),
-        cmocka_unit_test(nothing_is_lost_without_a_word),
+        cmocka_unit_test_setup(damage_is_told, start),
+        cmocka_unit_test_setup(the_walk_goes_on_behind_damage, start),
+        cmocka_unit_test_setup(cut_archives_are_told, start),
+        cmocka_unit_test_setup(classes_are_integers, start),
+        cmocka_unit_test_setup(nothing_is_lost_without_a_word, start),
         cmocka_unit_test(flipped_bits_do_no_harm),
         cmocka_unit_test(what_is_written_is_read),
     };
