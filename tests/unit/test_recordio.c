@@ -82,6 +82,21 @@ static struct catalog *index_of(const char *name, struct faults *faults)
     return catalog;
 }
 
+static struct catalog *index_whole(const char *name, struct faults *faults, uint64_t records)
+{
+    struct catalog *catalog = index_of(name, faults);
+
+    assert_non_null(catalog);
+    assert_int_equal(catalog->record_count, records);
+    return catalog;
+}
+
+static void expect_refusal(const char *name, const char *reason)
+{
+    assert_null(index_of(name, NULL));
+    assert_reason(reason);
+}
+
 static struct sample parse_bytes(const void *record, size_t bytes, int expected)
 {
     static uint8_t joined[4096];
@@ -109,9 +124,7 @@ static void records_are_found_by_scanning(void **unused)
     put_image(&maker, 999, "");
     put_image(&maker, 0, "abcd");
     folder_write("plain.rec", maker.bytes, maker.used);
-    struct catalog *catalog = index_of("plain.rec", NULL);
-    assert_non_null(catalog);
-    assert_int_equal(catalog->record_count, 3);
+    struct catalog *catalog = index_whole("plain.rec", NULL, 3);
     assert_int_equal(catalog->records[0].bytes, 8 + 32);
     assert_int_equal(catalog->records[1].offset, 40);
     struct sample sample = parse_bytes(maker.bytes, 40, 0);
@@ -142,9 +155,7 @@ static void parts_are_joined(void **unused)
     put_part(&maker, 2, "middle\0\0", 8);
     put_part(&maker, 3, "tail!", 5);
     folder_write("parts.rec", maker.bytes, maker.used);
-    struct catalog *catalog = index_of("parts.rec", NULL);
-    assert_non_null(catalog);
-    assert_int_equal(catalog->record_count, 1);
+    struct catalog *catalog = index_whole("parts.rec", NULL, 1);
     assert_int_equal(catalog->records[0].bytes, maker.used);
     catalog_destroy(catalog);
     struct sample sample = parse_bytes(maker.bytes, maker.used, 0);
@@ -229,11 +240,8 @@ static void verify_goes_on_after_damage(void **unused)
     maker.bytes[record + 1] ^= 0x10;                          /* the magic of record 1 */
     bytes_put_le32(maker.bytes + 3 * record + 4, 0x1fffffff); /* the length of record 3 */
     folder_write("damaged.rec", maker.bytes, maker.used - 4); /* and a missing end */
-    assert_null(index_of("damaged.rec", NULL));
-    assert_reason("damaged.rec: offset 44: no record begins here");
-    struct catalog *catalog = index_of("damaged.rec", &faults);
-    assert_non_null(catalog);
-    assert_int_equal(catalog->record_count, 2);
+    expect_refusal("damaged.rec", "damaged.rec: offset 44: no record begins here");
+    struct catalog *catalog = index_whole("damaged.rec", &faults, 2);
     assert_int_equal(catalog->records[1].offset, 2 * record);
     assert_int_equal(faults.count, 3);
     assert_int_equal(faults.offsets[0], record);
@@ -278,15 +286,12 @@ static void a_bad_file_is_named(void **unused)
     put_word(&maker, 4);
     put_word(&maker, 4);
     folder_write("old.rec", maker.bytes, maker.used);
-    assert_null(index_of("old.rec", NULL));
-    assert_reason("0x3ed7230a");
+    expect_refusal("old.rec", "0x3ed7230a");
     folder_write("empty.rec", "", 0);
-    assert_null(index_of("empty.rec", NULL));
-    assert_reason("empty.rec: the file is empty");
+    expect_refusal("empty.rec", "empty.rec: the file is empty");
     folder_write("short.rec", "\x0a\x23\xd7", 3);
     assert_null(index_of("short.rec", NULL));
-    assert_null(index_of("absent.rec", NULL));
-    assert_reason("absent.rec");
+    expect_refusal("absent.rec", "absent.rec");
 }
 
 static void parts_out_of_order_are_refused(void **unused)
@@ -341,9 +346,7 @@ static void idx_is_used_when_it_is_right(void **unused)
         put_image(&maker, (float)i, "0123456789");
     folder_write("with.rec", maker.bytes, maker.used);
     folder_write("with.idx", "3\t88\n0\t0\n1\t44\n9\t132\n", 20);
-    struct catalog *catalog = index_of("with.rec", NULL);
-    assert_non_null(catalog);
-    assert_int_equal(catalog->record_count, 4);
+    struct catalog *catalog = index_whole("with.rec", NULL, 4);
     assert_int_equal(catalog->records[3].offset, 132);
     catalog_destroy(catalog);
 
@@ -356,9 +359,7 @@ static void idx_is_used_when_it_is_right(void **unused)
                                         "0\t0\n1\t132\n2\t88\n"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         folder_write("with.idx", wrong[i], strlen(wrong[i]));
-        catalog = index_of("with.rec", NULL);
-        assert_non_null(catalog); /* by scanning */
-        assert_int_equal(catalog->record_count, 4);
+        catalog = index_whole("with.rec", NULL, 4); /* by scanning */
         assert_int_equal(catalog->records[1].bytes, 44);
         catalog_destroy(catalog);
     }
@@ -375,8 +376,7 @@ static void an_idx_tells_of_a_cut(void **unused)
         put_image(&maker, (float)i, "0123456789");
     folder_write("cut.rec", maker.bytes, maker.used);
     folder_write("cut.idx", idx, strlen(idx));
-    assert_null(index_of("cut.rec", NULL));
-    assert_reason("cut.rec: offset 88: the file ends here, its .idx lists 2");
+    expect_refusal("cut.rec", "cut.rec: offset 88: the file ends here, its .idx lists 2");
     struct catalog *catalog = index_of("cut.rec", &faults);
     assert_non_null(catalog);
     assert_int_equal(faults.count, 1);
@@ -402,9 +402,7 @@ static void an_idx_saves_the_scan(void **unused)
     folder_write("probed.rec", maker.bytes, maker.used);
     assert_null(index_of("probed.rec", NULL));
     folder_write("probed.idx", idx, idx_used);
-    struct catalog *catalog = index_of("probed.rec", NULL);
-    assert_non_null(catalog);
-    assert_int_equal(catalog->record_count, RECORDS);
+    struct catalog *catalog = index_whole("probed.rec", NULL, RECORDS);
     catalog_destroy(catalog);
 }
 
@@ -421,9 +419,7 @@ static void later_parts_are_skipped(void **unused)
     put_image(&maker, 5, "x");
     maker.bytes[0] ^= 1;
     folder_write("later.rec", maker.bytes, maker.used);
-    struct catalog *catalog = index_of("later.rec", &faults);
-    assert_non_null(catalog);
-    assert_int_equal(catalog->record_count, 1);
+    struct catalog *catalog = index_whole("later.rec", &faults, 1);
     assert_int_equal(catalog->records[0].offset, 96);
     assert_int_equal(faults.count, 1);
     catalog_destroy(catalog);
@@ -438,16 +434,13 @@ static void folders_and_their_sets(void **unused)
     folder_write("set/train-00000-of-00003.rec", maker.bytes, maker.used);
     folder_write("set/train-00002-of-00003.rec", maker.bytes, maker.used);
     folder_write("set/README", "x", 1);
-    assert_null(index_of("set", NULL));
-    assert_reason("train-00001-of-00003 is missing");
+    expect_refusal("set", "train-00001-of-00003 is missing");
     folder_write("set/train-00001-of-00003.rec", maker.bytes, maker.used);
     assert_int_equal(remove(folder_path("set/train-00002-of-00003.rec")), 0);
-    assert_null(index_of("set", NULL));
-    assert_reason("train-00002-of-00003 is missing");
+    expect_refusal("set", "train-00002-of-00003 is missing");
     folder_write("set/train-00002-of-00003.rec", maker.bytes, maker.used);
     folder_write("set/train-00003-of-00003.rec", maker.bytes, maker.used);
-    assert_null(index_of("set", NULL));
-    assert_reason("its number is not within its set");
+    expect_refusal("set", "its number is not within its set");
     assert_int_equal(remove(folder_path("set/train-00003-of-00003.rec")), 0);
     struct catalog *catalog = index_of("set", NULL);
     assert_non_null(catalog);
@@ -459,8 +452,7 @@ static void folders_and_their_sets(void **unused)
     }
     catalog_destroy(catalog);
     folder_write("set/val-00000-of-00001.rec", maker.bytes, maker.used);
-    assert_null(index_of("set", NULL));
-    assert_reason("more than one set");
+    expect_refusal("set", "more than one set");
 }
 
 /* Written records are read back, with the magic number at every position. */
@@ -486,9 +478,7 @@ static void written_and_read_back(void **unused)
     assert_false(file_exists(folder_path("made.rec")));
     assert_int_equal(format_writer_close(&writer, true), 0);
     for (int scanning = 0; scanning < 2; scanning++) {
-        catalog = index_of("made.rec", NULL);
-        assert_non_null(catalog);
-        assert_int_equal(catalog->record_count, IMAGES);
+        catalog = index_whole("made.rec", NULL, IMAGES);
         char *bytes;
         size_t count;
         assert_int_equal(file_load(folder_path("made.rec"), 1 << 20, &bytes, &count), 0);
