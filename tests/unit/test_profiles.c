@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Profiles: each shipped one is whole, and what the parser refuses. */
-#include "tests/unit/unit.h"
+#include "tests/unit/folder.h"
 
 #include "base/fail.h"
 #include "base/profiles/profiles.h"
@@ -9,11 +9,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static bool is_family(const char *name)
 {
@@ -161,25 +157,22 @@ static void a_figure_without_a_source_is_refused(void **unused)
 static void a_folder_of_profiles_comes_first(void **unused)
 {
     static const char text[] = "[storage]\nsource=me\ntitle=mine\n";
-    char folder[] = "/tmp/iobench-profiles-XXXXXX", family[64], path[128];
+    char name[128];
     const struct profile_shipped *row = profile_shipped;
     struct ini ini;
 
     while (strcmp(row->family, "storage") != 0)
         row++;
-    assert_non_null(mkdtemp(folder));
-    snprintf(family, sizeof family, "%s/storage", folder);
-    assert_int_equal(mkdir(family, 0700), 0);
-    assert_int_equal(profiles_load("storage", row->name, folder, &ini), 0);
+    assert_int_equal(mkdir(folder_path("storage"), 0700), 0);
+    assert_int_equal(profiles_load("storage", row->name, test_folder, &ini), 0);
     assert_string_not_equal(profiles_text(&ini, "storage", "title"), "mine");
     ini_release(&ini);
-    snprintf(path, sizeof path, "%s/%s.ini", family, row->name);
+    snprintf(name, sizeof name, "storage/%s.ini", row->name);
     for (int good = 1; good >= 0; good--) {
-        FILE *file = fopen(path, "w");
-        fputs(good ? text : "[storage]\n", file);
-        fclose(file);
+        folder_put(name, good ? text : "[storage]\n");
         for (int by_path = 0; by_path < 2; by_path++) {
-            const int code = profiles_load("storage", by_path ? path : row->name, folder, &ini);
+            const int code = profiles_load("storage", by_path ? folder_path(name) : row->name,
+                                           test_folder, &ini);
             assert_int_equal(code, good ? 0 : -EINVAL);
             if (good)
                 assert_string_equal(profiles_text(&ini, "storage", "title"), "mine");
@@ -188,7 +181,6 @@ static void a_folder_of_profiles_comes_first(void **unused)
             ini_release(&ini);
         }
     }
-    assert_int_equal(unlink(path) | rmdir(family) | rmdir(folder), 0);
 }
 
 static void quantities_are_parsed(void **unused)
@@ -311,7 +303,7 @@ int main(void)
         cmocka_unit_test(lines_of_an_ini_file),
         cmocka_unit_test(mistakes_in_an_ini_file),
         cmocka_unit_test(a_figure_without_a_source_is_refused),
-        cmocka_unit_test(a_folder_of_profiles_comes_first),
+        FOLDER_TEST(a_folder_of_profiles_comes_first),
         cmocka_unit_test(quantities_are_parsed),
         cmocka_unit_test(measured_quantities_are_read_again),
         cmocka_unit_test(unknown_figures_are_refused),

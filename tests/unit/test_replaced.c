@@ -1,29 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which files a result replaces, and how. */
-#include "tests/unit/unit.h"
+#include "tests/unit/folder.h"
 
-#include "base/file.h"
 #include "base/replaced.h"
 #include "report/report.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 /* Whether a document replaces the one that is there. */
 static bool replaces(const char *text, const char *there)
 {
-    char path[] = "/tmp/iobench-report-XXXXXX";
-    const int fd = mkstemp(path);
+    const char *path = folder_path("there");
 
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, there, strlen(there)), strlen(there));
-    close(fd);
+    folder_write("there", there, strlen(there));
     const int code = replaced_check(path, text, strlen(text));
     assert_int_equal(report_write_file(path, text, strlen(text)) == 0, code == 0);
-    unlink(path);
     return code == 0;
 }
 
@@ -65,29 +56,20 @@ static void foreign_json_is_kept(void **unused)
  * written. */
 static void files_appear_whole(void **unused)
 {
-    char folder[] = "/tmp/iobench-report-XXXXXX", path[64], *text;
-    size_t bytes;
-
-    assert_non_null(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/x.json", folder);
-    assert_int_equal(report_write_file(path, "[1]", 3), 0);
-    assert_int_equal(report_write_file(path, "[2]", 3), 0);
-    assert_int_equal(file_load(path, 100, &text, &bytes), 0);
-    assert_string_equal(text, "[2]");
-    free(text);
-    unlink(path);
-    rmdir(folder); /* succeeds only if no draft was left */
-    assert_false(file_exists(folder));
-    assert_int_equal(report_write_file(path, "one", 3), -ENOENT);
+    assert_int_equal(report_write_file(folder_path("x.json"), "[1]", 3), 0);
+    assert_int_equal(report_write_file(folder_path("x.json"), "[2]", 3), 0);
+    assert_text("x.json", "[2]");
+    assert_false(folder_has_draft("."));
+    assert_int_equal(report_write_file(folder_path("none/x.json"), "one", 3), -ENOENT);
     assert_int_equal(report_write_file("/dev/null", "one", 3), 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(foreign_json_is_kept),
-        cmocka_unit_test(only_our_files_are_replaced),
-        cmocka_unit_test(files_appear_whole),
+        FOLDER_TEST(foreign_json_is_kept),
+        FOLDER_TEST(only_our_files_are_replaced),
+        FOLDER_TEST(files_appear_whole),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
