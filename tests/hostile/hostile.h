@@ -37,14 +37,48 @@ enum hostile_flags {
     LONG_RUN = 1,   /* only with IOBENCH_LONG=1 */
     NEEDS_ROOT = 2, /* skipped for other users */
     FRESH = 4,      /* recreated before each command */
-    MOVES = 8,      /* files change while commands run */
-    AS_NOBODY = 16, /* commands run as a user other than root */
-    CLOSED = 32,    /* SIGCHLD is inherited as ignored */
+    AS_NOBODY = 8,  /* commands run as a user other than root */
+    CLOSED = 16,    /* SIGCHLD is inherited as ignored */
 };
+
+/* One act of making a set. */
+struct hostile_act {
+    enum {
+        ACT_END,
+        ACT_CALL,
+        ACT_BYTES,
+        ACT_FOLDER,
+        ACT_LINK,
+        ACT_FIFO,
+        ACT_SPARSE,
+        ACT_JPEG,
+        ACT_PATCH,
+        ACT_CUT,
+    } kind;
+    const char *path, *bytes;
+    size_t count;    /* of bytes */
+    uint64_t number; /* a length, an offset, the index of an image, or what a function takes */
+    void (*call)(const struct hostile_act *act);
+    void (*change)(uint8_t *page); /* for call */
+    const void *with;              /* likewise */
+};
+
+#define BYTES(STRING) .bytes = (STRING), .count = sizeof(STRING) - 1
+#define TEXT(PATH, STRING) .kind = ACT_BYTES, .path = (PATH), BYTES(STRING)
+#define FOLDER(PATH) .kind = ACT_FOLDER, .path = (PATH)
+#define LINK(TARGET, PATH) .kind = ACT_LINK, .path = (PATH), .bytes = (TARGET)
+#define FIFO(PATH) .kind = ACT_FIFO, .path = (PATH)
+#define SPARSE(PATH, LENGTH) .kind = ACT_SPARSE, .path = (PATH), .number = (LENGTH)
+#define JPEG(PATH, INDEX) .kind = ACT_JPEG, .path = (PATH), .number = (INDEX)
+#define PATCH(PATH, OFFSET, STRING) \
+    .kind = ACT_PATCH, .path = (PATH), .number = (uint64_t)(OFFSET), BYTES(STRING)
+#define CUT(PATH, LENGTH) .kind = ACT_CUT, .path = (PATH), .number = (LENGTH)
+#define CALL(FUNCTION) .kind = ACT_CALL, .call = (FUNCTION)
+#define CALL_WITH(FUNCTION, NUMBER) CALL(FUNCTION), .number = (uint64_t)(NUMBER)
 
 struct hostile_set {
     const char *name, *summary;
-    void (*make)(void); /* in the set's own folder, which is empty */
+    void (*make)(void); /* in the set's own folder, which is empty; or NULL */
     enum hostile_verdict verdict;
     unsigned flags;
     enum hostile_kind kind;
@@ -52,8 +86,15 @@ struct hostile_set {
     const char *command; /* KIND_OWN: words; @ is the operand, % the output folder */
     const char
         *allowed; /* below the set's folder: the set's own command may change it and its contents */
-    const char *kept; /* but must not change this */
+    const char *kept;              /* but must not change this */
+    struct hostile_act acts[10];   /* after make() */
+    void (*change)(unsigned turn); /* while commands run, change files: turn 0, 1, ... */
 };
+
+void hostile_mode(const struct hostile_act *act); /* for CALL_WITH: chmod() */
+
+/* Make the set in the working folder. */
+void hostile_make(const struct hostile_set *set);
 
 /* SET(NAME, SUMMARY, MAKE, VERDICT[, more members in order or by name]) */
 #define SET(NAME, SUMMARY, MAKE, ...)                                                \
@@ -104,10 +145,8 @@ void add_member(struct blob *blob, const char *name, char type, uint64_t bytes);
 void add_tar_image(struct blob *blob, const char *name, uint64_t index);
 void add_tar_end(struct blob *blob);
 
-/* Change the files of a set with MOVES; set by its make(). */
-extern void (*hostile_step)(unsigned turn);
-/* Fork a child that calls hostile_step() forever. Return after its first call has finished. */
-pid_t keep_moving(void);
+/* Fork a child that calls change() forever. Return after its first call has finished. */
+pid_t keep_moving(void (*change)(unsigned turn));
 
 /* ---- running ---- */
 

@@ -188,7 +188,7 @@ static char *below_set(const char *name)
 static const char *run_and_judge(const struct hostile_set *set, char *const words[], unsigned flags,
                                  struct command_result *result)
 {
-    char *allowed = set->flags & MOVES ? strdup("./set") : below_set(set->allowed),
+    char *allowed = set->change ? strdup("./set") : below_set(set->allowed),
          *kept = below_set(set->kept);
     struct tree before, after;
     const char *fault;
@@ -217,8 +217,8 @@ static void one_command(const struct hostile_set *set, const char *name, const c
 
     empty("out");
     enter("set");
-    if (set->flags & MOVES)
-        mover = keep_moving();
+    if (set->change)
+        mover = keep_moving(set->change);
     make_words(set, template, words);
     const char *fault = run_and_judge(set, words, flags, &result);
     run_count++;
@@ -239,7 +239,7 @@ static void make_set(const struct hostile_set *set)
     empty("set");
     enter("set");
     umask(022);
-    set->make();
+    hostile_make(set);
 }
 
 static bool applies(const struct hostile_set *set, unsigned number, unsigned index)

@@ -295,11 +295,55 @@ void add_tar_end(struct blob *blob)
     blob_fill(blob, 0, 1024);
 }
 
+/* ---- sets ---- */
+
+void hostile_mode(const struct hostile_act *act)
+{
+    if (chmod(act->path, (mode_t)act->number))
+        give_up("%s: chmod", act->path);
+}
+
+void hostile_make(const struct hostile_set *set)
+{
+    if (set->make)
+        set->make();
+    for (const struct hostile_act *act = set->acts; act->kind != ACT_END; act++)
+        switch (act->kind) {
+        case ACT_CALL:
+            act->call(act);
+            break;
+        case ACT_BYTES:
+            put_file(act->path, act->bytes, act->count);
+            break;
+        case ACT_FOLDER:
+            put_folder(act->path);
+            break;
+        case ACT_LINK:
+            put_link(act->bytes, act->path);
+            break;
+        case ACT_FIFO:
+            put_fifo(act->path);
+            break;
+        case ACT_SPARSE:
+            put_sparse(act->path, act->number);
+            break;
+        case ACT_JPEG:
+            put_jpeg(act->path, act->number);
+            break;
+        case ACT_PATCH:
+            patch_file(act->path, (int64_t)act->number, act->bytes, act->count);
+            break;
+        case ACT_CUT:
+            cut_file(act->path, act->number);
+            break;
+        default:
+            give_up("no such act");
+        }
+}
+
 /* ---- files that change ---- */
 
-void (*hostile_step)(unsigned turn);
-
-pid_t keep_moving(void)
+pid_t keep_moving(void (*change)(unsigned turn))
 {
     int ready[2];
     char byte = 0;
@@ -312,11 +356,11 @@ pid_t keep_moving(void)
         give_up("fork");
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
-        hostile_step(0);
+        change(0);
         if (write(ready[1], &byte, 1) != 1)
             _exit(1);
         for (unsigned turn = 1; getppid() == parent; turn++) {
-            hostile_step(turn);
+            change(turn);
             poll(NULL, 0, 1); /* leave the CPU to the program under test */
         }
         _exit(0);

@@ -7,25 +7,36 @@
 #include <string.h>
 #include <zlib.h>
 
+#define IMAGE "ant/1.jpg"
+
 enum { SCANS = 6000, SIDE_MAX = 65500 };
 
 /* One hostile image between two good ones. */
-static const char *in_class(void)
+static void in_class(void)
 {
     put_folder("ant");
     put_jpeg("ant/0.jpg", 0);
     put_jpeg("ant/2.jpg", 1);
-    return "ant/1.jpg";
 }
 
-static void fixture(const char *name)
+static void fixture(const struct hostile_act *act)
 {
     char path[128] = "tests/fixtures/images/";
 
-    copy_source(strcat(path, name), in_class());
+    in_class();
+    copy_source(strcat(path, act->with), IMAGE);
 }
 
 /* ---- JPEG ---- */
+
+static void add_jpeg(struct blob *blob)
+{
+    size_t count;
+
+    in_class();
+    const uint8_t *jpeg = sample_jpeg(2, &count);
+    blob_add(blob, jpeg, count);
+}
 
 /* Return the position of a marker in bytes; without one, end the test. */
 static size_t find_marker(const struct blob *blob, uint8_t marker)
@@ -36,140 +47,59 @@ static size_t find_marker(const struct blob *blob, uint8_t marker)
     give_up("no marker %02x", marker);
 }
 
-static void with_size(unsigned height, unsigned width)
+/* A JPEG with bytes replaced after a marker. */
+static void patched_jpeg(const struct hostile_act *act)
 {
     struct blob blob = {0};
-    size_t count;
-    const uint8_t *jpeg = sample_jpeg(2, &count);
-    const uint8_t size[4] = {(uint8_t)(height >> 8), (uint8_t)height, (uint8_t)(width >> 8),
-                             (uint8_t)width};
-    const char *path = in_class();
 
-    jpeg = sample_jpeg(2, &count);
-    blob_add(&blob, jpeg, count);
-    memcpy(blob.bytes + find_marker(&blob, 0xc0) + 5, size, 4);
-    blob_save(&blob, path);
-}
-
-static void jpeg_huge(void)
-{
-    with_size(SIDE_MAX, SIDE_MAX);
-}
-
-static void jpeg_no_size(void)
-{
-    with_size(0, 0);
-}
-
-static void jpeg_no_height(void)
-{
-    with_size(0, 100);
-}
-
-static void jpeg_wide(void)
-{
-    with_size(1, SIDE_MAX);
-}
-
-static void jpeg_fixed_byte(uint8_t marker, size_t offset, uint8_t value)
-{
-    struct blob blob = {0};
-    const char *path = in_class();
-    size_t count;
-    const uint8_t *jpeg = sample_jpeg(2, &count);
-
-    blob_add(&blob, jpeg, count);
-    blob.bytes[find_marker(&blob, marker) + offset] = value;
-    blob_save(&blob, path);
-}
-
-static void jpeg_arithmetic(void)
-{
-    jpeg_fixed_byte(0xc0, 1, 0xc9);
-}
-
-static void jpeg_12_bits(void)
-{
-    jpeg_fixed_byte(0xc0, 4, 12);
-}
-
-static void jpeg_lossless(void)
-{
-    jpeg_fixed_byte(0xc0, 1, 0xc3);
-}
-
-static void jpeg_components(void)
-{
-    jpeg_fixed_byte(0xc0, 9, 255);
-}
-
-static void jpeg_sampling(void)
-{
-    jpeg_fixed_byte(0xc0, 11, 0xff);
-}
-
-static void jpeg_huffman(void)
-{
-    struct blob blob = {0};
-    const char *path = in_class();
-    size_t count;
-    const uint8_t *jpeg = sample_jpeg(2, &count);
-
-    blob_add(&blob, jpeg, count);
-    memset(blob.bytes + find_marker(&blob, 0xc4) + 5, 0xff, 16);
-    blob_save(&blob, path);
+    add_jpeg(&blob);
+    memcpy(blob.bytes + find_marker(&blob, *(const uint8_t *)act->with) + act->number, act->bytes,
+           act->count);
+    blob_save(&blob, IMAGE);
 }
 
 static void jpeg_noise(void)
 {
     struct blob blob = {0};
-    const char *path = in_class();
-    size_t count;
-    const uint8_t *jpeg = sample_jpeg(2, &count);
     uint32_t state = 1;
 
-    blob_add(&blob, jpeg, count);
+    add_jpeg(&blob);
     for (size_t i = find_marker(&blob, 0xda) + 14; i < blob.count; i++) {
         state = state * 1664525u + 1013904223u;
         blob.bytes[i] = (uint8_t)(state >> 24) & 0xfe; /* never a marker */
     }
-    blob_save(&blob, path);
-}
-
-static void jpeg_only_start(void)
-{
-    put_file(in_class(), "\xff\xd8\xff\xe0", 4);
+    blob_save(&blob, IMAGE);
 }
 
 static void jpeg_markers(void)
 {
     struct blob blob = {0};
-    const char *path = in_class();
 
+    in_class();
     blob_add(&blob, "\xff\xd8", 2);
     for (int i = 0; i < 20000; i++)
         blob_add(&blob, "\xff\xfe\0\2", 4);
-    blob_save(&blob, path);
+    blob_save(&blob, IMAGE);
 }
 
 static void jpeg_fill(void)
 {
     struct blob blob = {0};
-    const char *path = in_class();
 
+    in_class();
     blob_add(&blob, "\xff\xd8", 2);
     blob_fill(&blob, 0xff, 1 << 20);
-    blob_save(&blob, path);
+    blob_save(&blob, IMAGE);
 }
 
 /* The image data of a progressive JPEG, with its last scan repeated. */
 static void jpeg_scans(void)
 {
     struct blob blob = {0}, all = {0};
-    const char *path = in_class();
 
-    copy_source("tests/fixtures/images/progressive.jpg", path);
-    load_file(path, &blob);
+    in_class();
+    copy_source("tests/fixtures/images/progressive.jpg", IMAGE);
+    load_file(IMAGE, &blob);
     size_t last = 0;
     for (size_t i = 0; i + 1 < blob.count; i++)
         if (blob.bytes[i] == 0xff && blob.bytes[i + 1] == 0xda) {
@@ -184,22 +114,7 @@ static void jpeg_scans(void)
         blob_add(&all, blob.bytes + last, 10); /* only its header: a scan without data */
     blob_add(&all, blob.bytes + end, blob.count - end);
     free(blob.bytes);
-    blob_save(&all, path);
-}
-
-static void jpeg_cmyk(void)
-{
-    fixture("cmyk.jpg");
-}
-
-static void jpeg_truncated(void)
-{
-    fixture("truncated.jpg");
-}
-
-static void jpeg_not(void)
-{
-    fixture("png_named_jpeg.JPEG");
+    blob_save(&all, IMAGE);
 }
 
 /* ---- PNG ---- */
@@ -298,88 +213,68 @@ static void png_data(void)
     end_png(&blob);
 }
 
-static void png_sized(uint32_t width, uint32_t height, uint8_t depth, uint8_t interlace)
+static void png_sized(const struct hostile_act *act)
 {
+    const uint32_t *shape = act->with; /* width, height, depth, interlace */
     struct blob blob = {0};
 
-    start_png(&blob, width, height, depth, interlace);
+    start_png(&blob, shape[0], shape[1], (uint8_t)shape[2], (uint8_t)shape[3]);
     add_zeros(&blob, "IDAT", "", 0, 100000);
     end_png(&blob);
 }
 
-static void png_huge(void)
-{
-    png_sized(0x7fffffff, 0x7fffffff, 8, 0);
-}
-
-static void png_large(void)
-{
-    png_sized(SIDE_MAX, SIDE_MAX, 16, 1);
-}
-
-static void png_no_size(void)
-{
-    png_sized(0, 0, 8, 0);
-}
-
-static void png_depth(void)
-{
-    png_sized(16, 16, 255, 7);
-}
-
-static void png_crc(void)
-{
-    fixture("interlaced.png");
-    patch_file("ant/1.jpg", 100, "\xff\xff\xff", 3);
-}
-
-static void png_interlaced(void)
-{
-    fixture("interlaced.png");
-}
-
-static void png_cut(void)
-{
-    fixture("alpha.png");
-    cut_file("ant/1.jpg", 4000);
-}
-
-static void png_length(void)
-{
-    fixture("palette.png");
-    patch_file("ant/1.jpg", 33, "\x7f\xff\xff\xff", 4);
-}
-
 const struct hostile_set hostile_images[] = {
-    SET("jpeg-huge", "JPEG of 65,500 x 65,500 pixels in 4 KB", jpeg_huge, EITHER),
-    SET("jpeg-no-size", "JPEG of 0 x 0 pixels", jpeg_no_size, EITHER),
-    SET("jpeg-no-height", "JPEG of 0 rows", jpeg_no_height, EITHER),
-    SET("jpeg-wide", "JPEG of 65,500 x 1 pixels", jpeg_wide, EITHER),
-    SET("jpeg-arithmetic", "JPEG with arithmetic coding", jpeg_arithmetic, EITHER),
-    SET("jpeg-12-bits", "JPEG of 12 bits", jpeg_12_bits, EITHER),
-    SET("jpeg-lossless", "lossless JPEG", jpeg_lossless, EITHER),
-    SET("jpeg-components", "JPEG of 255 components", jpeg_components, EITHER),
-    SET("jpeg-sampling", "JPEG with sampling of 15", jpeg_sampling, EITHER),
-    SET("jpeg-huffman", "JPEG with a broken Huffman table", jpeg_huffman, EITHER),
+    SET("jpeg-huge", "JPEG of 65,500 x 65,500 pixels in 4 KB", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 5), .with = "\xc0", BYTES("\xff\xdc\xff\xdc")}}),
+    SET("jpeg-no-size", "JPEG of 0 x 0 pixels", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 5), .with = "\xc0", BYTES("\0\0\0\0")}}),
+    SET("jpeg-no-height", "JPEG of 0 rows", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 5), .with = "\xc0", BYTES("\0\0\0\x64")}}),
+    SET("jpeg-wide", "JPEG of 65,500 x 1 pixels", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 5), .with = "\xc0", BYTES("\0\1\xff\xdc")}}),
+    SET("jpeg-arithmetic", "JPEG with arithmetic coding", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 1), .with = "\xc0", BYTES("\xc9")}}),
+    SET("jpeg-12-bits", "JPEG of 12 bits", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 4), .with = "\xc0", BYTES("\x0c")}}),
+    SET("jpeg-lossless", "lossless JPEG", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 1), .with = "\xc0", BYTES("\xc3")}}),
+    SET("jpeg-components", "JPEG of 255 components", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 9), .with = "\xc0", BYTES("\xff")}}),
+    SET("jpeg-sampling", "JPEG with sampling of 15", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 11), .with = "\xc0", BYTES("\xff")}}),
+    SET("jpeg-huffman", "JPEG with a broken Huffman table", NULL, EITHER,
+        .acts = {{CALL_WITH(patched_jpeg, 5), .with = "\xc4",
+                  BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")}}),
     SET("jpeg-noise", "JPEG whose data are noise", jpeg_noise, EITHER),
-    SET("jpeg-start", "JPEG of 4 bytes", jpeg_only_start, EITHER),
+    SET("jpeg-start", "JPEG of 4 bytes", in_class, EITHER,
+        .acts = {{TEXT(IMAGE, "\xff\xd8\xff\xe0")}}),
     SET("jpeg-markers", "JPEG of 20,000 comments", jpeg_markers, EITHER),
     SET("jpeg-fill", "JPEG of 1 MiB of fill bytes", jpeg_fill, EITHER),
     SET("jpeg-scans", "progressive JPEG of 6,000 scans", jpeg_scans, EITHER),
-    SET("jpeg-cmyk", "JPEG in CMYK", jpeg_cmyk, EITHER),
-    SET("jpeg-truncated", "JPEG that is cut", jpeg_truncated, EITHER),
-    SET("jpeg-is-png", "PNG named as a JPEG", jpeg_not, FINE),
+    SET("jpeg-cmyk", "JPEG in CMYK", NULL, EITHER, .acts = {{CALL(fixture), .with = "cmyk.jpg"}}),
+    SET("jpeg-truncated", "JPEG that is cut", NULL, EITHER,
+        .acts = {{CALL(fixture), .with = "truncated.jpg"}}),
+    SET("jpeg-is-png", "PNG named as a JPEG", NULL, FINE,
+        .acts = {{CALL(fixture), .with = "png_named_jpeg.JPEG"}}),
     SET("png-text", "PNG of 120 zTXt chunks of 4 MiB", png_text, EITHER),
     SET("png-profile", "PNG with a colour profile of 64 MiB", png_profile, EITHER),
     SET("png-chunks", "PNG of 50,000 chunks", png_chunks, EITHER),
     SET("png-data", "PNG with 64 MiB of image data for 16 x 16", png_data, EITHER),
-    SET("png-huge", "PNG of 2^31 - 1 pixels a side", png_huge, EITHER),
-    SET("png-large", "PNG of 65,500 x 65,500, interlaced, 16 bits", png_large, EITHER),
-    SET("png-no-size", "PNG of 0 x 0 pixels", png_no_size, EITHER),
-    SET("png-depth", "PNG of 255 bits, interlace 7", png_depth, EITHER),
-    SET("png-crc", "PNG with a wrong CRC", png_crc, EITHER),
-    SET("png-interlaced", "PNG, interlaced", png_interlaced, FINE),
-    SET("png-cut", "PNG that is cut", png_cut, EITHER),
-    SET("png-length", "PNG with a chunk of 2 GiB", png_length, EITHER),
+    SET("png-huge", "PNG of 2^31 - 1 pixels a side", NULL, EITHER,
+        .acts = {{CALL(png_sized), .with = (const uint32_t[]){0x7fffffff, 0x7fffffff, 8, 0}}}),
+    SET("png-large", "PNG of 65,500 x 65,500, interlaced, 16 bits", NULL, EITHER,
+        .acts = {{CALL(png_sized), .with = (const uint32_t[]){SIDE_MAX, SIDE_MAX, 16, 1}}}),
+    SET("png-no-size", "PNG of 0 x 0 pixels", NULL, EITHER,
+        .acts = {{CALL(png_sized), .with = (const uint32_t[]){0, 0, 8, 0}}}),
+    SET("png-depth", "PNG of 255 bits, interlace 7", NULL, EITHER,
+        .acts = {{CALL(png_sized), .with = (const uint32_t[]){16, 16, 255, 7}}}),
+    SET("png-crc", "PNG with a wrong CRC", NULL, EITHER,
+        .acts = {{CALL(fixture), .with = "interlaced.png"}, {PATCH(IMAGE, 100, "\xff\xff\xff")}}),
+    SET("png-interlaced", "PNG, interlaced", NULL, FINE,
+        .acts = {{CALL(fixture), .with = "interlaced.png"}}),
+    SET("png-cut", "PNG that is cut", NULL, EITHER,
+        .acts = {{CALL(fixture), .with = "alpha.png"}, {CUT(IMAGE, 4000)}}),
+    SET("png-length", "PNG with a chunk of 2 GiB", NULL, EITHER,
+        .acts = {{CALL(fixture), .with = "palette.png"}, {PATCH(IMAGE, 33, "\x7f\xff\xff\xff")}}),
     {0},
 };

@@ -15,8 +15,8 @@
 enum {
     RECORDS = 4,
     MAGIC_MULTIPART_PARTS = 20000,
-    EMPTY_RECORDS = 20000,
-    EMPTY_RECORDS_LONG = 20000000,
+    ZLIB = 15, /* zlib's windowBits */
+    GZIP = 15 + 16,
 };
 
 #define RECORDIO_MAGIC UINT32_C(0xced7230a)
@@ -27,20 +27,15 @@ static void add_examples(struct blob *blob)
         add_example(blob, i, i + 1);
 }
 
-static void save_examples(const char *path)
+static void save_examples(const struct hostile_act *act)
 {
     struct blob blob = {0};
 
     add_examples(&blob);
-    blob_save(&blob, path);
+    blob_save(&blob, act->path);
 }
 
 /* ---- TFRecord ---- */
-
-static void shards_empty(void)
-{
-    put_text(SHARD, "");
-}
 
 static void shards_huge_length(void)
 {
@@ -59,30 +54,6 @@ static void shards_huge_length_first(void)
     blob_le64(&blob, UINT64_C(1) << 63);
     blob_fill(&blob, 0, 100);
     blob_save(&blob, SHARD);
-}
-
-static void shards_length_crc(void)
-{
-    save_examples(SHARD);
-    patch_file(SHARD, 8, "\x12\x34", 2);
-}
-
-static void shards_data_crc(void)
-{
-    save_examples(SHARD);
-    patch_file(SHARD, -4, "\x12\x34\x56\x78", 4);
-}
-
-static void shards_bit(void)
-{
-    save_examples(SHARD);
-    patch_file(SHARD, 300, "\xa5", 1);
-}
-
-static void shards_cut_data(void)
-{
-    save_examples(SHARD);
-    cut_file(SHARD, 6000);
 }
 
 static void shards_cut_header(void)
@@ -156,27 +127,9 @@ static void shards_label_negative(void)
     blob_save(&blob, SHARD);
 }
 
-static void shards_missing(void)
-{
-    save_examples("train-00000-of-00003");
-    save_examples("train-00002-of-00003");
-}
-
-static void shards_many(void)
-{
-    save_examples("train-00000-of-99999");
-}
-
-static void shards_same_number(void)
-{
-    save_examples("train-00000-of-00001");
-    save_examples("train-00000-of-00002");
-    save_examples("valid-00000-of-00002");
-}
-
 /* ---- TFRecord, compressed as a whole ---- */
 
-static void save_packed(const char *path, struct blob *plain, int window_bits)
+static void save_packed(struct blob *plain, int window_bits)
 {
     struct blob packed = {0};
     z_stream stream = {0};
@@ -194,30 +147,27 @@ static void save_packed(const char *path, struct blob *plain, int window_bits)
         give_up("zlib");
     packed.count = stream.total_out;
     deflateEnd(&stream);
-    blob_save(&packed, path);
+    blob_save(&packed, SHARD);
     free(plain->bytes);
-    *plain = (struct blob){0};
 }
 
-static void save_bomb(unsigned records)
+static void save_examples_packed(const struct hostile_act *act)
+{
+    struct blob plain = {0};
+
+    add_examples(&plain);
+    save_packed(&plain, (int)act->number);
+}
+
+static void save_bomb(const struct hostile_act *act)
 {
     struct blob plain = {0}, one = {0};
 
     add_tfrecord(&one, "", 0);
-    for (unsigned i = 0; i < records; i++)
+    for (uint64_t i = 0; i < act->number; i++)
         blob_add(&plain, one.bytes, one.count);
     free(one.bytes);
-    save_packed(SHARD, &plain, 15 + 16);
-}
-
-static void gzip_bomb(void)
-{
-    save_bomb(EMPTY_RECORDS);
-}
-
-static void gzip_bomb_long(void)
-{
-    save_bomb(EMPTY_RECORDS_LONG);
+    save_packed(&plain, GZIP);
 }
 
 static void gzip_zeros(void)
@@ -225,68 +175,24 @@ static void gzip_zeros(void)
     struct blob plain = {0};
 
     blob_fill(&plain, 0, 64 << 20);
-    save_packed(SHARD, &plain, 15 + 16);
-}
-
-static void gzip_cut(void)
-{
-    struct blob plain = {0};
-
-    add_examples(&plain);
-    save_packed(SHARD, &plain, 15 + 16);
-    cut_file(SHARD, 7000);
-}
-
-static void gzip_trailer(void)
-{
-    struct blob plain = {0};
-
-    add_examples(&plain);
-    save_packed(SHARD, &plain, 15 + 16);
-    patch_file(SHARD, -8, "\1\2\3\4\5\6\7\x08", 8);
-}
-
-static void zlib_bits(void)
-{
-    struct blob plain = {0};
-
-    add_examples(&plain);
-    save_packed(SHARD, &plain, 15);
-    patch_file(SHARD, 200, "\xff\xff\xff\xff", 4);
+    save_packed(&plain, GZIP);
 }
 
 /* ---- RecordIO ---- */
 
-static void save_recordio(const char *path)
+static void save_recordio(void)
 {
     struct blob blob = {0};
 
     for (uint64_t i = 0; i < RECORDS; i++)
         add_recordio(&blob, i);
-    blob_save(&blob, path);
+    blob_save(&blob, "train.rec");
 }
 
 static void add_part(struct blob *blob, uint32_t kind, uint32_t bytes)
 {
     blob_le32(blob, RECORDIO_MAGIC);
     blob_le32(blob, kind << 29 | bytes);
-}
-
-static void recordio_empty(void)
-{
-    put_text("train.rec", "");
-}
-
-static void recordio_magic(void)
-{
-    save_recordio("train.rec");
-    patch_file("train.rec", 0, "\1\2\3\4", 4);
-}
-
-static void recordio_2015(void)
-{
-    save_recordio("train.rec");
-    patch_file("train.rec", 3, "\x3e", 1);
 }
 
 static void recordio_never_ends(void)
@@ -357,90 +263,27 @@ static void recordio_kind_7(void)
     blob_save(&blob, "train.rec");
 }
 
-static void recordio_flag(void)
-{
-    save_recordio("train.rec");
-    patch_file("train.rec", 8, "\xff\xff\xff\xff", 4);
-}
-
-static void recordio_label_nan(void)
-{
-    save_recordio("train.rec");
-    patch_file("train.rec", 12, "\0\0\xc0\x7f", 4);
-}
-
-static void recordio_label_huge(void)
-{
-    save_recordio("train.rec");
-    patch_file("train.rec", 12, "\xff\xff\x7f\x7f", 4);
-}
-
-static void index_of(const char *text)
-{
-    save_recordio("train.rec");
-    put_text("train.idx", text);
-}
-
-static void idx_past_end(void)
-{
-    index_of("0\t0\n1\t99999999\n2\t18446744073709551615\n");
-}
-
-static void idx_unordered(void)
-{
-    index_of("3\t8000\n2\t4000\n1\t0\n0\t12\n");
-}
-
-static void idx_twice(void)
-{
-    index_of("0\t0\n0\t0\n1\t0\n1\t0\n");
-}
-
-static void idx_garbage(void)
-{
-    index_of("0\t-1\n\xff\xfe\t99999999999999999999999\nnan\tinf\n\x1b[31m\t\0x\n");
-}
-
-static void idx_odd(void)
-{
-    index_of("0\t1\n1\t2\n2\t3\n3\t5\n");
-}
-
 static void idx_long_line(void)
 {
     struct blob blob = {0};
 
-    save_recordio("train.rec");
+    save_recordio();
     blob_fill(&blob, '9', 1 << 20);
     blob_save(&blob, "train.idx");
 }
 
-static void idx_fifo(void)
-{
-    save_recordio("train.rec");
-    put_fifo("train.idx");
-}
-
-static void idx_folder(void)
-{
-    save_recordio("train.rec");
-    put_folder("train.idx");
-}
-
-static void idx_link(void)
-{
-    save_recordio("train.rec");
-    put_link("../sentinel/secret", "train.idx");
-}
-
 const struct hostile_set hostile_records[] = {
-    SET("shards-empty", "TFRecord of 0 bytes", shards_empty, REFUSED),
+    SET("shards-empty", "TFRecord of 0 bytes", NULL, REFUSED, .acts = {{TEXT(SHARD, "")}}),
     SET("shards-length-2^63", "a length of 2^63 after good records", shards_huge_length, DAMAGED),
     SET("shards-length-2^63-first", "a length of 2^63 first", shards_huge_length_first, DAMAGED),
-    SET("shards-length-crc", "the CRC of a length is wrong", shards_length_crc, DAMAGED),
-    SET("shards-data-crc", "the CRC of the data is wrong", shards_data_crc, DAMAGED),
-    SET("shards-bit", "a byte of an image is another", shards_bit, DAMAGED),
-    SET("shards-cut-data", "the file ends inside a record", shards_cut_data, DAMAGED),
+    SET("shards-length-crc", "the CRC of a length is wrong", NULL, DAMAGED,
+        .acts = {{CALL(save_examples), .path = SHARD}, {PATCH(SHARD, 8, "\x12\x34")}}),
+    SET("shards-data-crc", "the CRC of the data is wrong", NULL, DAMAGED,
+        .acts = {{CALL(save_examples), .path = SHARD}, {PATCH(SHARD, -4, "\x12\x34\x56\x78")}}),
+    SET("shards-bit", "a byte of an image is another", NULL, DAMAGED,
+        .acts = {{CALL(save_examples), .path = SHARD}, {PATCH(SHARD, 300, "\xa5")}}),
+    SET("shards-cut-data", "the file ends inside a record", NULL, DAMAGED,
+        .acts = {{CALL(save_examples), .path = SHARD}, {CUT(SHARD, 6000)}}),
     SET("shards-cut-header", "the file ends inside a header", shards_cut_header, DAMAGED),
     SET("shards-empty-records", "1,000 records of 0 bytes", shards_empty_records, EITHER),
     SET("shards-nested", "messages nested 2,000 deep", shards_nested, EITHER),
@@ -448,19 +291,32 @@ const struct hostile_set hostile_records[] = {
     SET("shards-length-lie", "fields longer than their message", shards_length_lie, DAMAGED),
     SET("shards-label-huge", "labels of 2^40 and 2^63", shards_label_huge, EITHER),
     SET("shards-label-negative", "labels below 0", shards_label_negative, EITHER),
-    SET("shards-missing", "one of three shards is missing", shards_missing, REFUSED),
-    SET("shards-many", "one of 99,999 shards is there", shards_many, REFUSED),
-    SET("shards-same-number", "two shards of one number", shards_same_number, EITHER),
-    SET("gzip-empty-records", "gzip: 20,000 records of 0 bytes in 1 KB", gzip_bomb, EITHER),
-    SET("gzip-empty-records-long", "gzip: 20,000,000 records of 0 bytes", gzip_bomb_long, EITHER,
-        .flags = LONG_RUN),
+    SET("shards-missing", "one of three shards is missing", NULL, REFUSED,
+        .acts = {{CALL(save_examples), .path = "train-00000-of-00003"},
+                 {CALL(save_examples), .path = "train-00002-of-00003"}}),
+    SET("shards-many", "one of 99,999 shards is there", NULL, REFUSED,
+        .acts = {{CALL(save_examples), .path = "train-00000-of-99999"}}),
+    SET("shards-same-number", "two shards of one number", NULL, EITHER,
+        .acts = {{CALL(save_examples), .path = "train-00000-of-00001"},
+                 {CALL(save_examples), .path = "train-00000-of-00002"},
+                 {CALL(save_examples), .path = "valid-00000-of-00002"}}),
+    SET("gzip-empty-records", "gzip: 20,000 records of 0 bytes in 1 KB", NULL, EITHER,
+        .acts = {{CALL_WITH(save_bomb, 20000)}}),
+    SET("gzip-empty-records-long", "gzip: 20,000,000 records of 0 bytes", NULL, EITHER,
+        .flags = LONG_RUN, .acts = {{CALL_WITH(save_bomb, 20000000)}}),
     SET("gzip-zeros", "gzip: 64 MiB of zeros in 64 KB", gzip_zeros, DAMAGED),
-    SET("gzip-cut", "gzip: cut off", gzip_cut, DAMAGED),
-    SET("gzip-trailer", "gzip: wrong length and CRC at its end", gzip_trailer, EITHER),
-    SET("zlib-bits", "zlib: damaged inside", zlib_bits, DAMAGED),
-    SET("recordio-empty", "RecordIO of 0 bytes", recordio_empty, REFUSED),
-    SET("recordio-magic", "the first magic number is wrong", recordio_magic, EITHER),
-    SET("recordio-2015", "the variant of 2015", recordio_2015, EITHER),
+    SET("gzip-cut", "gzip: cut off", NULL, DAMAGED,
+        .acts = {{CALL_WITH(save_examples_packed, GZIP)}, {CUT(SHARD, 7000)}}),
+    SET("gzip-trailer", "gzip: wrong length and CRC at its end", NULL, EITHER,
+        .acts = {{CALL_WITH(save_examples_packed, GZIP)},
+                 {PATCH(SHARD, -8, "\1\2\3\4\5\6\7\x08")}}),
+    SET("zlib-bits", "zlib: damaged inside", NULL, DAMAGED,
+        .acts = {{CALL_WITH(save_examples_packed, ZLIB)}, {PATCH(SHARD, 200, "\xff\xff\xff\xff")}}),
+    SET("recordio-empty", "RecordIO of 0 bytes", NULL, REFUSED, .acts = {{TEXT("train.rec", "")}}),
+    SET("recordio-magic", "the first magic number is wrong", save_recordio, EITHER,
+        .acts = {{PATCH("train.rec", 0, "\1\2\3\4")}}),
+    SET("recordio-2015", "the variant of 2015", save_recordio, EITHER,
+        .acts = {{PATCH("train.rec", 3, "\x3e")}}),
     SET("recordio-never-ends", "a record of parts without its last one", recordio_never_ends,
         DAMAGED),
     SET("recordio-middle-first", "begins inside a record of parts", recordio_middle_first, DAMAGED),
@@ -468,17 +324,28 @@ const struct hostile_set hostile_records[] = {
     SET("recordio-past-end", "a record beyond the end of the file", recordio_past_end, DAMAGED),
     SET("recordio-empty-records", "1,000 records of 0 bytes", recordio_empty_records, DAMAGED),
     SET("recordio-kinds", "kinds of parts that do not exist", recordio_kind_7, DAMAGED),
-    SET("recordio-flag", "a record of 4,294,967,295 labels", recordio_flag, DAMAGED),
-    SET("recordio-label-nan", "a label that is not a number", recordio_label_nan, EITHER),
-    SET("recordio-label-huge", "a label of 3e38", recordio_label_huge, EITHER),
-    SET("idx-past-end", "the index points past the end", idx_past_end, EITHER),
-    SET("idx-unordered", "the index is in no order", idx_unordered, EITHER),
-    SET("idx-twice", "the index names records twice", idx_twice, EITHER),
-    SET("idx-garbage", "the index holds no numbers", idx_garbage, EITHER),
-    SET("idx-odd", "the index points into records", idx_odd, EITHER),
+    SET("recordio-flag", "a record of 4,294,967,295 labels", save_recordio, DAMAGED,
+        .acts = {{PATCH("train.rec", 8, "\xff\xff\xff\xff")}}),
+    SET("recordio-label-nan", "a label that is not a number", save_recordio, EITHER,
+        .acts = {{PATCH("train.rec", 12, "\0\0\xc0\x7f")}}),
+    SET("recordio-label-huge", "a label of 3e38", save_recordio, EITHER,
+        .acts = {{PATCH("train.rec", 12, "\xff\xff\x7f\x7f")}}),
+    SET("idx-past-end", "the index points past the end", save_recordio, EITHER,
+        .acts = {{TEXT("train.idx", "0\t0\n1\t99999999\n2\t18446744073709551615\n")}}),
+    SET("idx-unordered", "the index is in no order", save_recordio, EITHER,
+        .acts = {{TEXT("train.idx", "3\t8000\n2\t4000\n1\t0\n0\t12\n")}}),
+    SET("idx-twice", "the index names records twice", save_recordio, EITHER,
+        .acts = {{TEXT("train.idx", "0\t0\n0\t0\n1\t0\n1\t0\n")}}),
+    SET("idx-garbage", "the index holds no numbers", save_recordio, EITHER,
+        .acts = {{TEXT("train.idx",
+                       "0\t-1\n\xff\xfe\t99999999999999999999999\nnan\tinf\n\x1b[31m\t\0x\n")}}),
+    SET("idx-odd", "the index points into records", save_recordio, EITHER,
+        .acts = {{TEXT("train.idx", "0\t1\n1\t2\n2\t3\n3\t5\n")}}),
     SET("idx-long-line", "the index is one line of 1 MiB", idx_long_line, EITHER),
-    SET("idx-fifo", "the index is a FIFO", idx_fifo, EITHER),
-    SET("idx-folder", "the index is a folder", idx_folder, EITHER),
-    SET("idx-link", "the index is a link to a secret", idx_link, EITHER),
+    SET("idx-fifo", "the index is a FIFO", save_recordio, EITHER, .acts = {{FIFO("train.idx")}}),
+    SET("idx-folder", "the index is a folder", save_recordio, EITHER,
+        .acts = {{FOLDER("train.idx")}}),
+    SET("idx-link", "the index is a link to a secret", save_recordio, EITHER,
+        .acts = {{LINK("../sentinel/secret", "train.idx")}}),
     {0},
 };

@@ -16,14 +16,15 @@
 #define SHARD "train-00000-of-00001"
 #define INDEX ".iobench-index"
 
-enum { RECORDS = 4, HEADER = 64, ALIGNMENT = 4096, NOBODY = 65534 };
+enum { RECORDS = 4, HEADER = 64, ALIGNMENT = 4096, INSIDE = 17, NOBODY = 65534 };
 
 /* Contents of a planted index. */
 struct claim {
     const char *path;
-    uint64_t shard_records, records, offset;
-    uint32_t shard_count, bytes, shard;
-    int32_t label;
+    uint64_t shard_records, records;
+    uint32_t shard_count, bytes;
+    uint64_t offset;
+    uint32_t shard;
     bool wrong_crc;
 };
 
@@ -50,7 +51,7 @@ static void add_table(struct blob *table, const struct claim *claim)
     blob_le64(table, (uint64_t)status.st_size);
     blob_le64(table, claim->shard_records);
     blob_le32(table, 0);
-    blob_le32(table, (uint32_t)claim->label);
+    blob_le32(table, 0);
     blob_le32(table, (uint32_t)strlen(claim->path));
     blob_text(table, claim->path);
 }
@@ -96,203 +97,78 @@ static void indexed(void)
         give_up("the program made no index");
 }
 
-static const struct claim honest = {
-    .path = SHARD, .shard_records = RECORDS, .records = RECORDS, .shard_count = 1, .bytes = 1000};
-
-static void planted(struct claim claim)
+static void planted(const struct hostile_act *act)
 {
     indexed();
-    plant(&claim);
+    plant(act->with);
 }
+
+/* The path of its shard, how many records it claims for it and lists, how many shards, and how long
+ * each record is; and more members by name. */
+#define PLANTED(...)                             \
+    CALL(planted), .with = &(const struct claim) \
+    {                                            \
+        __VA_ARGS__                              \
+    }
+#define HONEST SHARD, RECORDS, RECORDS, 1, 1000
 
 static void sidecar_absolute(void)
 {
-    struct claim claim = honest;
     char path[4096];
 
     indexed();
     if (!realpath("../sentinel/secret", path))
         give_up("realpath");
-    claim.path = path;
-    claim.bytes = 4;
-    plant(&claim);
+    plant(&(struct claim){path, RECORDS, RECORDS, 1, 4, .offset = 0});
 }
 
-static void sidecar_outside(void)
+static void give_away(const struct hostile_act *act)
 {
-    struct claim claim = honest;
-
-    claim.path = "../sentinel/secret";
-    claim.bytes = 4;
-    planted(claim);
-}
-
-static void sidecar_past_end(void)
-{
-    struct claim claim = honest;
-
-    claim.offset = UINT64_C(1) << 40;
-    planted(claim);
-}
-
-static void sidecar_overflow(void)
-{
-    struct claim claim = honest;
-
-    claim.offset = UINT64_MAX - 10;
-    claim.bytes = UINT32_MAX;
-    planted(claim);
-}
-
-static void sidecar_empty_extents(void)
-{
-    struct claim claim = honest;
-
-    claim.bytes = 0;
-    planted(claim);
-}
-
-static void sidecar_inside(void)
-{
-    struct claim claim = honest;
-
-    claim.offset = 17; /* within the file, but no record starts there */
-    planted(claim);
-}
-
-static void sidecar_shard_number(void)
-{
-    struct claim claim = honest;
-
-    claim.shard = 77;
-    planted(claim);
-}
-
-static void sidecar_counts(void)
-{
-    struct claim claim = honest;
-
-    claim.shard_records = UINT64_C(1) << 62;
-    planted(claim);
-}
-
-static void sidecar_shards(void)
-{
-    struct claim claim = honest;
-
-    claim.shard_count = UINT32_MAX;
-    planted(claim);
-}
-
-static void sidecar_crc(void)
-{
-    struct claim claim = honest;
-
-    claim.wrong_crc = true;
-    planted(claim);
-}
-
-static void sidecar_none(void)
-{
-    struct claim claim = honest;
-
-    claim.records = claim.shard_records = 0;
-    planted(claim);
-}
-
-static void sidecar_cut(void)
-{
-    indexed();
-    cut_file(INDEX, 70);
-}
-
-static void sidecar_garbage(void)
-{
-    save_shard();
-    put_text(INDEX, "IOBCATLG\1\0\0\0 and nothing that fits");
-}
-
-static void sidecar_sparse(void)
-{
-    save_shard();
-    put_sparse(INDEX, UINT64_C(1) << 40);
-}
-
-static void sidecar_fifo(void)
-{
-    save_shard();
-    put_fifo(INDEX);
-}
-
-static void sidecar_folder(void)
-{
-    save_shard();
-    put_folder(INDEX);
-}
-
-static void sidecar_link(void)
-{
-    save_shard();
-    put_link("../sentinel/thesis", INDEX);
-}
-
-static void sidecar_draft_link(void)
-{
-    save_shard();
-    put_link("../sentinel/thesis", INDEX ".partial");
-}
-
-static void sidecar_draft(void)
-{
-    save_shard();
-    put_text(INDEX ".partial", "a file of the user\n");
-}
-
-static void sidecar_foreign(void)
-{
-    struct claim claim = honest;
-
-    claim.offset = 17;
-    planted(claim);
+    (void)act;
     if (chown(INDEX, NOBODY, NOBODY))
         give_up("chown");
 }
 
-static void sidecar_writable(void)
-{
-    struct claim claim = honest;
-
-    claim.offset = 17;
-    planted(claim);
-    if (chmod(INDEX, 0666))
-        give_up("chmod");
-}
-
 const struct hostile_set hostile_sidecars[] = {
     SET("sidecar-absolute", "an index names a secret by its path", sidecar_absolute, EITHER, FRESH),
-    SET("sidecar-outside", "an index names a secret by ../", sidecar_outside, EITHER, FRESH),
-    SET("sidecar-past-end", "an index points past the end", sidecar_past_end, EITHER, FRESH),
-    SET("sidecar-overflow", "an index whose sums overflow", sidecar_overflow, EITHER, FRESH),
-    SET("sidecar-empty-extents", "an index of records of 0 bytes", sidecar_empty_extents, EITHER,
-        FRESH),
-    SET("sidecar-inside", "an index points into records", sidecar_inside, EITHER, FRESH),
-    SET("sidecar-shard-number", "an index names shard 77 of 1", sidecar_shard_number, EITHER,
-        FRESH),
-    SET("sidecar-counts", "an index of 2^62 records", sidecar_counts, EITHER, FRESH),
-    SET("sidecar-shards", "an index of 2^32 - 1 shards", sidecar_shards, EITHER, FRESH),
-    SET("sidecar-crc", "an index with a wrong CRC", sidecar_crc, FINE, FRESH),
-    SET("sidecar-none", "an index of no records", sidecar_none, EITHER, FRESH),
-    SET("sidecar-cut", "an index that is cut", sidecar_cut, FINE, FRESH),
-    SET("sidecar-garbage", "an index that is none", sidecar_garbage, FINE, FRESH),
-    SET("sidecar-sparse", "an index of 1 TiB", sidecar_sparse, FINE, FRESH),
-    SET("sidecar-fifo", "the index is a FIFO", sidecar_fifo, FINE, FRESH),
-    SET("sidecar-folder", "the index is a folder", sidecar_folder, FINE, FRESH),
-    SET("sidecar-link", "the index is a link to a file of the user", sidecar_link, FINE, FRESH),
-    SET("sidecar-draft-link", "a draft's name is a link to a file of the user", sidecar_draft_link,
-        FINE, FRESH),
-    SET("sidecar-draft", "a draft's name is a file of the user", sidecar_draft, FINE, FRESH),
-    SET("sidecar-foreign", "a wrong index of another user", sidecar_foreign, FINE,
-        .flags = FRESH | NEEDS_ROOT),
-    SET("sidecar-writable", "a wrong index that all may write", sidecar_writable, FINE, FRESH),
+    SET("sidecar-outside", "an index names a secret by ../", NULL, EITHER, FRESH,
+        .acts = {{PLANTED("../sentinel/secret", RECORDS, RECORDS, 1, 4, .offset = 0)}}),
+    SET("sidecar-past-end", "an index points past the end", NULL, EITHER, FRESH,
+        .acts = {{PLANTED(HONEST, .offset = UINT64_C(1) << 40)}}),
+    SET("sidecar-overflow", "an index whose sums overflow", NULL, EITHER, FRESH,
+        .acts = {{PLANTED(SHARD, RECORDS, RECORDS, 1, UINT32_MAX, .offset = UINT64_MAX - 10)}}),
+    SET("sidecar-empty-extents", "an index of records of 0 bytes", NULL, EITHER, FRESH,
+        .acts = {{PLANTED(SHARD, RECORDS, RECORDS, 1, 0, .offset = 0)}}),
+    SET("sidecar-inside", "an index points into records", NULL, EITHER, FRESH,
+        .acts = {{PLANTED(HONEST, .offset = INSIDE)}}),
+    SET("sidecar-shard-number", "an index names shard 77 of 1", NULL, EITHER, FRESH,
+        .acts = {{PLANTED(HONEST, .shard = 77)}}),
+    SET("sidecar-counts", "an index of 2^62 records", NULL, EITHER, FRESH,
+        .acts = {{PLANTED(SHARD, UINT64_C(1) << 62, RECORDS, 1, 1000, .offset = 0)}}),
+    SET("sidecar-shards", "an index of 2^32 - 1 shards", NULL, EITHER, FRESH,
+        .acts = {{PLANTED(SHARD, RECORDS, RECORDS, UINT32_MAX, 1000, .offset = 0)}}),
+    SET("sidecar-crc", "an index with a wrong CRC", NULL, FINE, FRESH,
+        .acts = {{PLANTED(HONEST, .wrong_crc = true)}}),
+    SET("sidecar-none", "an index of no records", NULL, EITHER, FRESH,
+        .acts = {{PLANTED(SHARD, 0, 0, 1, 1000, .offset = 0)}}),
+    SET("sidecar-cut", "an index that is cut", indexed, FINE, FRESH, .acts = {{CUT(INDEX, 70)}}),
+    SET("sidecar-garbage", "an index that is none", save_shard, FINE, FRESH,
+        .acts = {{TEXT(INDEX, "IOBCATLG\1\0\0\0 and nothing that fits")}}),
+    SET("sidecar-sparse", "an index of 1 TiB", save_shard, FINE, FRESH,
+        .acts = {{SPARSE(INDEX, UINT64_C(1) << 40)}}),
+    SET("sidecar-fifo", "the index is a FIFO", save_shard, FINE, FRESH, .acts = {{FIFO(INDEX)}}),
+    SET("sidecar-folder", "the index is a folder", save_shard, FINE, FRESH,
+        .acts = {{FOLDER(INDEX)}}),
+    SET("sidecar-link", "the index is a link to a file of the user", save_shard, FINE, FRESH,
+        .acts = {{LINK("../sentinel/thesis", INDEX)}}),
+    SET("sidecar-draft-link", "a draft's name is a link to a file of the user", save_shard, FINE,
+        FRESH, .acts = {{LINK("../sentinel/thesis", INDEX ".partial")}}),
+    SET("sidecar-draft", "a draft's name is a file of the user", save_shard, FINE, FRESH,
+        .acts = {{TEXT(INDEX ".partial", "a file of the user\n")}}),
+    SET("sidecar-foreign", "a wrong index of another user", NULL, FINE, .flags = FRESH | NEEDS_ROOT,
+        .acts = {{PLANTED(HONEST, .offset = INSIDE)}, {CALL(give_away)}}),
+    SET("sidecar-writable", "a wrong index that all may write", NULL, FINE, FRESH,
+        .acts = {{PLANTED(HONEST, .offset = INSIDE)},
+                 {CALL_WITH(hostile_mode, 0666), .path = INDEX}}),
     {0},
 };

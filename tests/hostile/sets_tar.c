@@ -12,7 +12,7 @@
 
 #define TAR "train-000000.tar"
 
-enum { CLASSES = 2000, CLASSES_LONG = 80000, SAME_NAMES = 500 };
+enum { SAME_NAMES = 500 };
 
 static void add_two(struct blob *blob)
 {
@@ -29,27 +29,22 @@ static void end_and_save(struct blob *blob)
     blob_save(blob, TAR);
 }
 
-/* Two good samples, then a header with bytes replaced at offset and a corrected checksum. */
-static void save_with(size_t offset, const void *bytes, size_t count, char type)
+/* Two good samples, then a header of a type with bytes replaced and a corrected checksum. */
+static void save_with(const struct hostile_act *act)
 {
     struct blob blob = {0};
     unsigned sum = 0;
 
     add_two(&blob);
     const size_t at = blob.count;
-    add_member(&blob, "0003.jpg", type, 0);
-    memcpy(blob.bytes + at + offset, bytes, count);
+    add_member(&blob, "0003.jpg", *(const char *)act->with, 0);
+    memcpy(blob.bytes + at + act->number, act->bytes, act->count);
     memset(blob.bytes + at + 148, ' ', 8);
     for (size_t i = at; i < at + 512; i++)
         sum += blob.bytes[i];
     snprintf((char *)blob.bytes + at + 148, 8, "%06o", sum);
     blob.bytes[at + 155] = ' ';
     end_and_save(&blob);
-}
-
-static void tar_empty(void)
-{
-    put_text(TAR, "");
 }
 
 static void tar_zeros(void)
@@ -77,36 +72,6 @@ static void tar_checksum_wrong(void)
     end_and_save(&blob);
 }
 
-static void tar_huge_octal(void)
-{
-    save_with(124, "77777777777", 12, '0');
-}
-
-static void tar_garbage_octal(void)
-{
-    save_with(124, "9z\x1b[31m x-1", 12, '0');
-}
-
-static void tar_base256_negative(void)
-{
-    save_with(124, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 12, '0');
-}
-
-static void tar_base256_huge(void)
-{
-    save_with(124, "\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff", 12, '0');
-}
-
-static void tar_base256_wide(void)
-{
-    save_with(124, "\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfe\x00", 12, '0');
-}
-
-static void tar_sparse(void)
-{
-    save_with(386, "00000000000\00077777777777\0", 24, 'S');
-}
-
 static void add_pax(struct blob *blob, const char *text, size_t count)
 {
     add_member(blob, "pax", 'x', count);
@@ -114,39 +79,14 @@ static void add_pax(struct blob *blob, const char *text, size_t count)
     blob_fill(blob, 0, (512 - count % 512) % 512);
 }
 
-static void save_pax(const char *text)
+static void save_pax(const struct hostile_act *act)
 {
     struct blob blob = {0};
 
     add_two(&blob);
-    add_pax(&blob, text, strlen(text));
+    add_pax(&blob, act->bytes, act->count);
     add_tar_image(&blob, "0003.jpg", 2);
     end_and_save(&blob);
-}
-
-static void pax_size(void)
-{
-    save_pax("28 size=9223372036854775807\n");
-}
-
-static void pax_length(void)
-{
-    save_pax("99999999999999999999 path=x\n");
-}
-
-static void pax_short(void)
-{
-    save_pax("3 path=0003.jpg\n0 =\n-5 size=1\n");
-}
-
-static void pax_path(void)
-{
-    save_pax("31 path=../sentinel/thesis.jpg\n");
-}
-
-static void pax_sparse(void)
-{
-    save_pax("22 GNU.sparse.major=1\n31 GNU.sparse.realsize=99999999\n");
 }
 
 static void pax_many(void)
@@ -267,29 +207,19 @@ static void tar_escapes(void)
 
 /* ---- archives for pack only ---- */
 
-static void save_classes(unsigned count)
+static void save_classes(const struct hostile_act *act)
 {
     struct blob blob = {0};
     char name[64];
 
-    for (unsigned i = 0; i < count; i++) {
-        snprintf(name, sizeof name, "class%07u/x.jpg", count - i);
+    for (uint64_t i = 0; i < act->number; i++) {
+        snprintf(name, sizeof name, "class%07u/x.jpg", (unsigned)(act->number - i));
         add_member(&blob, name, '0', 3);
         blob_text(&blob, "\xff\xd8\xff");
         blob_fill(&blob, 0, 509);
     }
     add_tar_end(&blob);
     blob_save(&blob, "classes.tar");
-}
-
-static void many_classes(void)
-{
-    save_classes(CLASSES);
-}
-
-static void many_classes_long(void)
-{
-    save_classes(CLASSES_LONG);
 }
 
 /* A doubly nested archive. */
@@ -310,30 +240,37 @@ static void nested(void)
     blob_save(&outer, "nested.tar");
 }
 
-static void zip_cut(void)
-{
-    put_file("a.zip",
-             "PK\3\4\x14\0\0\0\x08\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\x7f"
-             "\x08\0\xff\xff../x.jpg",
-             38);
-}
-
 const struct hostile_set hostile_tar[] = {
-    SET("tar-empty", "0 bytes", tar_empty, REFUSED),
+    SET("tar-empty", "0 bytes", NULL, REFUSED, .acts = {{TEXT(TAR, "")}}),
     SET("tar-zeros", "an end and nothing before it", tar_zeros, REFUSED),
     SET("tar-cut", "cut inside an image", tar_cut, DAMAGED),
     SET("tar-checksum", "a header with a wrong checksum", tar_checksum_wrong, EITHER),
-    SET("tar-octal-huge", "a size of 8 GiB", tar_huge_octal, DAMAGED),
-    SET("tar-octal-garbage", "a size that is no number", tar_garbage_octal, DAMAGED),
-    SET("tar-base256-negative", "a size below 0", tar_base256_negative, DAMAGED),
-    SET("tar-base256-huge", "a size of 2^63 - 1", tar_base256_huge, DAMAGED),
-    SET("tar-base256-wide", "a size of more than 64 bits", tar_base256_wide, DAMAGED),
-    SET("tar-sparse", "a sparse member of 8 GiB", tar_sparse, EITHER),
-    SET("pax-size", "pax: a size of 2^63 - 1", pax_size, DAMAGED),
-    SET("pax-length", "pax: a line longer than its block", pax_length, EITHER),
-    SET("pax-short", "pax: lines shorter than themselves", pax_short, EITHER),
-    SET("pax-path", "pax: a path outside", pax_path, EITHER),
-    SET("pax-sparse", "pax: a sparse file of GNU", pax_sparse, EITHER),
+    SET("tar-octal-huge", "a size of 8 GiB", NULL, DAMAGED,
+        .acts = {{CALL_WITH(save_with, 124), .with = "0", BYTES("77777777777\0")}}),
+    SET("tar-octal-garbage", "a size that is no number", NULL, DAMAGED,
+        .acts = {{CALL_WITH(save_with, 124), .with = "0", BYTES("9z\x1b[31m x-1\0")}}),
+    SET("tar-base256-negative", "a size below 0", NULL, DAMAGED,
+        .acts = {{CALL_WITH(save_with, 124), .with = "0",
+                  BYTES("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")}}),
+    SET("tar-base256-huge", "a size of 2^63 - 1", NULL, DAMAGED,
+        .acts = {{CALL_WITH(save_with, 124), .with = "0",
+                  BYTES("\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff")}}),
+    SET("tar-base256-wide", "a size of more than 64 bits", NULL, DAMAGED,
+        .acts = {{CALL_WITH(save_with, 124), .with = "0",
+                  BYTES("\x80\xff\xff\xff\xff\xff\xff\xff\xff\xff\xfe\x00")}}),
+    SET("tar-sparse", "a sparse member of 8 GiB", NULL, EITHER,
+        .acts = {{CALL_WITH(save_with, 386), .with = "S", BYTES("00000000000\00077777777777")}}),
+    SET("pax-size", "pax: a size of 2^63 - 1", NULL, DAMAGED,
+        .acts = {{CALL(save_pax), BYTES("28 size=9223372036854775807\n")}}),
+    SET("pax-length", "pax: a line longer than its block", NULL, EITHER,
+        .acts = {{CALL(save_pax), BYTES("99999999999999999999 path=x\n")}}),
+    SET("pax-short", "pax: lines shorter than themselves", NULL, EITHER,
+        .acts = {{CALL(save_pax), BYTES("3 path=0003.jpg\n0 =\n-5 size=1\n")}}),
+    SET("pax-path", "pax: a path outside", NULL, EITHER,
+        .acts = {{CALL(save_pax), BYTES("31 path=../sentinel/thesis.jpg\n")}}),
+    SET("pax-sparse", "pax: a sparse file of GNU", NULL, EITHER,
+        .acts = {{CALL(save_pax),
+                  BYTES("22 GNU.sparse.major=1\n31 GNU.sparse.realsize=99999999\n")}}),
     SET("pax-many", "pax: 160,000 records before one file", pax_many, EITHER),
     SET("tar-long-name", "a name of 1 GiB", tar_long_name, DAMAGED),
     SET("tar-only-names", "500 long names without a file", tar_only_long_names, REFUSED),
@@ -344,14 +281,20 @@ const struct hostile_set hostile_tar[] = {
     SET("tar-same-names", "500 members of one name and 0 bytes", tar_same_names, EITHER),
     SET("tar-labels", "labels that are no numbers", tar_labels, EITHER),
     SET("tar-escapes", "names that command a terminal", tar_escapes, EITHER),
-    SET("archive-classes", "an archive of 2,000 classes", many_classes, EITHER, .kind = KIND_OWN,
-        .operand = "classes.tar", .command = "pack --from archive --on-error skip @ %/set"),
-    SET("archive-classes-long", "an archive of 80,000 classes", many_classes_long, EITHER,
-        .flags = LONG_RUN, .kind = KIND_OWN, .operand = "classes.tar",
-        .command = "pack --from archive --on-error skip @ %/set"),
+    SET("archive-classes", "an archive of 2,000 classes", NULL, EITHER, .kind = KIND_OWN,
+        .operand = "classes.tar", .command = "pack --from archive --on-error skip @ %/set",
+        .acts = {{CALL_WITH(save_classes, 2000)}}),
+    SET("archive-classes-long", "an archive of 80,000 classes", NULL, EITHER, .flags = LONG_RUN,
+        .kind = KIND_OWN, .operand = "classes.tar",
+        .command = "pack --from archive --on-error skip @ %/set",
+        .acts = {{CALL_WITH(save_classes, 80000)}}),
     SET("archive-nested", "an archive in 40 archives", nested, EITHER, .kind = KIND_OWN,
         .operand = "nested.tar", .command = "pack @ %/set"),
-    SET("archive-zip", "a zip that is cut, of 2 GiB, with ../", zip_cut, REFUSED, .kind = KIND_OWN,
-        .operand = "a.zip", .command = "pack --from archive @ %/set"),
+    SET("archive-zip", "a zip that is cut, of 2 GiB, with ../", NULL, REFUSED, .kind = KIND_OWN,
+        .operand = "a.zip", .command = "pack --from archive @ %/set",
+        .acts = {{TEXT(
+            "a.zip",
+            "PK\3\4\x14\0\0\0\x08\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\x7f\xff\xff\xff\x7f"
+            "\x08\0\xff\xff../x.jpg")}}),
     {0},
 };

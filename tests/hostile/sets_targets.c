@@ -11,60 +11,14 @@
 
 #define SOURCE "synthetic:count=20,mean=4k,classes=2"
 
-static void pack_base(const char *target, const char *format)
+#define PACKED(TARGET, FORMAT) CALL(pack_base), .path = (TARGET), .with = (FORMAT)
+
+static void pack_base(const struct hostile_act *act)
 {
     char words[256];
 
-    snprintf(words, sizeof words, "pack " SOURCE " %s -f %s", target, format);
+    snprintf(words, sizeof words, "pack " SOURCE " %s -f %s", act->path, (const char *)act->with);
     run_program(words);
-}
-
-static void partial_folder(void)
-{
-    put_folder("x.partial");
-    put_text("x.partial/thesis", "the only copy\n");
-}
-
-static void partial_link(void)
-{
-    put_link("../sentinel/letters", "x.partial");
-}
-
-static void partial_shard_link(void)
-{
-    put_folder("x");
-    put_link("../../sentinel/thesis", "x/train.rec.partial");
-}
-
-static void partial_shard_link_made(void)
-{
-    pack_base("x", "recordio");
-    put_link("../../sentinel/thesis", "x/train.rec.partial");
-}
-
-static void partial_shard_file(void)
-{
-    pack_base("x", "recordio");
-    put_text("x/train.rec.partial", "a file of the user\n");
-}
-
-static void linked_class(void)
-{
-    pack_base("x", "files");
-    put_link("../../sentinel/letters", "x/zebra");
-}
-
-static void linked_image_class(void)
-{
-    pack_base("x", "files");
-    pack_base("originals", "files");
-    put_link("../originals/0000", "x/zebra");
-}
-
-static void foreign_file(void)
-{
-    pack_base("x", "shards");
-    put_text("x/thesis", "the only copy\n");
 }
 
 static void foreign_shards(void)
@@ -77,64 +31,11 @@ static void foreign_shards(void)
     blob_save(&blob, "x/mine-00000-of-00001");
 }
 
-static void linked_target(void)
-{
-    put_link("../sentinel/letters", "x");
-}
-
-static void linked_manifest(void)
-{
-    put_folder("x");
-    put_link("../../sentinel/thesis", "x/.iobench-unfinished");
-}
-
-static void planted_manifest(void)
-{
-    put_folder("x");
-    put_text("x/.iobench-unfinished", "iobench pack 1, plan 0000000000000000\nshard 0 1 1\n");
-    put_text("x/thesis", "the only copy\n");
-}
-
-static void fifo_manifest(void)
-{
-    put_folder("x");
-    put_fifo("x/.iobench-unfinished");
-}
-
-static void json_partial_file(void)
-{
-    pack_base("x", "shards");
-    put_text("r.json.partial", "a file of the user\n");
-}
-
-static void json_partial_link(void)
-{
-    pack_base("x", "shards");
-    put_link("../sentinel/thesis", "r.json.partial");
-}
-
-static void json_fifo(void)
-{
-    pack_base("x", "shards");
-    put_fifo("r.json");
-}
-
-static void json_folder(void)
-{
-    pack_base("x", "shards");
-    put_folder("r.json");
-}
-
 static void half_tar(void)
 {
-    pack_base("x", "tar");
+    run_program("pack " SOURCE " x -f tar");
     unlink("x/.iobench-set"); /* claims that all shards exist */
     put_text("x/.iobench-unfinished", "iobench pack 1, plan 0000000000000000\n");
-}
-
-static void a_set(void)
-{
-    pack_base("x", "shards");
 }
 
 #define READ "-n 1 --no-calibrate -m 8m -d @/x "
@@ -142,7 +43,7 @@ static void a_set(void)
 /* A set, a result, and a letter: an output path given by mistake. */
 static void a_letter(void)
 {
-    pack_base("x", "shards");
+    run_program("pack " SOURCE " x -f shards");
     run_program("run -n 1 --no-calibrate -m 8m -d x --json r.json");
     put_text("letter", "Dear, this is the only copy\n");
     put_text("letter.svg", "Dear, this is the only copy\n");
@@ -164,40 +65,58 @@ static void a_letter(void)
 #define RUN_JSON "run -n 1 --no-calibrate -m 8m -d @/x --json @/r.json"
 
 const struct hostile_set hostile_targets[] = {
-    SET("pack-partial-folder", "TARGET.partial is a folder of the user", partial_folder, EITHER, 0,
-        KIND_OWN, NULL, "pack " SOURCE " @/x -f files", "x"),
-    SET("pack-partial-link", "TARGET.partial is a link to letters of the user", partial_link,
-        EITHER, 0, KIND_OWN, NULL, "pack " SOURCE " @/x -f files", "x"),
-    SET("pack-shard-link", "train.rec.partial is a link", partial_shard_link, EITHER, 0, KIND_OWN,
-        NULL, PACK "recordio", "x", "x/train.rec.partial"),
-    SET("pack-shard-link-beside", "train.rec.partial is a link in a set", partial_shard_link_made,
-        EITHER, 0, KIND_OWN, NULL, PACK "recordio", "x", "x/train.rec.partial"),
-    SET("pack-shard-file", "train.rec.partial is a file of the user", partial_shard_file, EITHER, 0,
-        KIND_OWN, NULL, PACK "recordio", "x", "x/train.rec.partial"),
-    SET("pack-linked-class", "a class is a link to letters of the user", linked_class, EITHER, 0,
-        KIND_OWN, NULL, PACK "files", "x"),
-    SET("pack-linked-images", "a class is a link to originals", linked_image_class, EITHER, 0,
-        KIND_OWN, NULL, PACK "files", "x"),
-    SET("pack-foreign", "a file of the user in the target", foreign_file, EITHER, 0, KIND_OWN, NULL,
-        PACK "tar", "x", "x/thesis"),
+    SET("pack-partial-folder", "TARGET.partial is a folder of the user", NULL, EITHER, 0, KIND_OWN,
+        NULL, "pack " SOURCE " @/x -f files", "x",
+        .acts = {{FOLDER("x.partial")}, {TEXT("x.partial/thesis", "the only copy\n")}}),
+    SET("pack-partial-link", "TARGET.partial is a link to letters of the user", NULL, EITHER, 0,
+        KIND_OWN, NULL, "pack " SOURCE " @/x -f files", "x",
+        .acts = {{LINK("../sentinel/letters", "x.partial")}}),
+    SET("pack-shard-link", "train.rec.partial is a link", NULL, EITHER, 0, KIND_OWN, NULL,
+        PACK "recordio", "x", "x/train.rec.partial",
+        .acts = {{FOLDER("x")}, {LINK("../../sentinel/thesis", "x/train.rec.partial")}}),
+    SET("pack-shard-link-beside", "train.rec.partial is a link in a set", NULL, EITHER, 0, KIND_OWN,
+        NULL, PACK "recordio", "x", "x/train.rec.partial",
+        .acts = {{PACKED("x", "recordio")},
+                 {LINK("../../sentinel/thesis", "x/train.rec.partial")}}),
+    SET("pack-shard-file", "train.rec.partial is a file of the user", NULL, EITHER, 0, KIND_OWN,
+        NULL, PACK "recordio", "x", "x/train.rec.partial",
+        .acts = {{PACKED("x", "recordio")}, {TEXT("x/train.rec.partial", "a file of the user\n")}}),
+    SET("pack-linked-class", "a class is a link to letters of the user", NULL, EITHER, 0, KIND_OWN,
+        NULL, PACK "files", "x",
+        .acts = {{PACKED("x", "files")}, {LINK("../../sentinel/letters", "x/zebra")}}),
+    SET("pack-linked-images", "a class is a link to originals", NULL, EITHER, 0, KIND_OWN, NULL,
+        PACK "files", "x",
+        .acts = {{PACKED("x", "files")},
+                 {PACKED("originals", "files")},
+                 {LINK("../originals/0000", "x/zebra")}}),
+    SET("pack-foreign", "a file of the user in the target", NULL, EITHER, 0, KIND_OWN, NULL,
+        PACK "tar", "x", "x/thesis",
+        .acts = {{PACKED("x", "shards")}, {TEXT("x/thesis", "the only copy\n")}}),
     SET("pack-not-ours", "a data set of somebody else", foreign_shards, REFUSED, 0, KIND_OWN, NULL,
         PACK "shards", NULL),
-    SET("pack-target-link", "the target is a link to letters of the user", linked_target, EITHER, 0,
-        KIND_OWN, NULL, PACK "files", NULL),
-    SET("pack-manifest-link", "the manifest is a link", linked_manifest, EITHER, 0, KIND_OWN, NULL,
-        PACK "shards", "x"),
-    SET("pack-manifest-planted", "the manifest is another's", planted_manifest, REFUSED, 0,
-        KIND_OWN, NULL, PACK "shards", "x", "x/thesis"),
-    SET("pack-manifest-fifo", "the manifest is a FIFO", fifo_manifest, EITHER, 0, KIND_OWN, NULL,
-        "pack " SOURCE " @/x", "x"),
-    SET("json-partial-file", "RESULT.partial is a file of the user", json_partial_file, FINE, 0,
-        KIND_OWN, NULL, RUN_JSON, "r.json"),
-    SET("json-partial-link", "RESULT.partial is a link", json_partial_link, FINE, 0, KIND_OWN, NULL,
-        RUN_JSON, "r.json"),
-    SET("json-fifo", "the result is a FIFO", json_fifo, EITHER, 0, KIND_OWN, NULL, RUN_JSON,
-        "r.json"),
-    SET("json-folder", "the result is a folder", json_folder, REFUSED, 0, KIND_OWN, NULL, RUN_JSON,
-        NULL),
+    SET("pack-target-link", "the target is a link to letters of the user", NULL, EITHER, 0,
+        KIND_OWN, NULL, PACK "files", NULL, .acts = {{LINK("../sentinel/letters", "x")}}),
+    SET("pack-manifest-link", "the manifest is a link", NULL, EITHER, 0, KIND_OWN, NULL,
+        PACK "shards", "x",
+        .acts = {{FOLDER("x")}, {LINK("../../sentinel/thesis", "x/.iobench-unfinished")}}),
+    SET("pack-manifest-planted", "the manifest is another's", NULL, REFUSED, 0, KIND_OWN, NULL,
+        PACK "shards", "x", "x/thesis",
+        .acts = {{FOLDER("x")},
+                 {TEXT("x/.iobench-unfinished",
+                       "iobench pack 1, plan 0000000000000000\nshard 0 1 1\n")},
+                 {TEXT("x/thesis", "the only copy\n")}}),
+    SET("pack-manifest-fifo", "the manifest is a FIFO", NULL, EITHER, 0, KIND_OWN, NULL,
+        "pack " SOURCE " @/x", "x", .acts = {{FOLDER("x")}, {FIFO("x/.iobench-unfinished")}}),
+    SET("json-partial-file", "RESULT.partial is a file of the user", NULL, FINE, 0, KIND_OWN, NULL,
+        RUN_JSON, "r.json",
+        .acts = {{PACKED("x", "shards")}, {TEXT("r.json.partial", "a file of the user\n")}}),
+    SET("json-partial-link", "RESULT.partial is a link", NULL, FINE, 0, KIND_OWN, NULL, RUN_JSON,
+        "r.json",
+        .acts = {{PACKED("x", "shards")}, {LINK("../sentinel/thesis", "r.json.partial")}}),
+    SET("json-fifo", "the result is a FIFO", NULL, EITHER, 0, KIND_OWN, NULL, RUN_JSON, "r.json",
+        .acts = {{PACKED("x", "shards")}, {FIFO("r.json")}}),
+    SET("json-folder", "the result is a folder", NULL, REFUSED, 0, KIND_OWN, NULL, RUN_JSON, NULL,
+        .acts = {{PACKED("x", "shards")}, {FOLDER("r.json")}}),
     SET("half-verify", "an unfinished set", half_tar, REFUSED, 0, KIND_OWN, NULL, "verify @/x",
         NULL),
     SET("half-run", "an unfinished set", half_tar, REFUSED, 0, KIND_OWN, NULL,
@@ -206,10 +125,11 @@ const struct hostile_set hostile_targets[] = {
         NULL),
     SET("half-inspect", "an unfinished set", half_tar, EITHER, 0, KIND_OWN, NULL, "inspect @/x",
         NULL),
-    SET("monitor-no-child", "SIGCHLD is inherited as ignored", a_set, FINE, CLOSED, KIND_OWN, NULL,
-        "monitor -i 20ms --sample-interval 10ms @ -- true", NULL),
-    SET("plot-no-child", "SIGCHLD is inherited as ignored", a_set, EITHER, CLOSED, KIND_OWN, NULL,
-        "plot -o %/x.svg @/x", NULL),
+    SET("monitor-no-child", "SIGCHLD is inherited as ignored", NULL, FINE, CLOSED, KIND_OWN, NULL,
+        "monitor -i 20ms --sample-interval 10ms @ -- true", NULL,
+        .acts = {{PACKED("x", "shards")}}),
+    SET("plot-no-child", "SIGCHLD is inherited as ignored", NULL, EITHER, CLOSED, KIND_OWN, NULL,
+        "plot -o %/x.svg @/x", NULL, .acts = {{PACKED("x", "shards")}}),
     LETTER("json", "run " READ "--json @/letter"),
     LETTER("json-foreign", "run " READ "--json @/package.json"),
     LETTER("csv-foreign", "run " READ "--csv @/table.csv"),
