@@ -144,6 +144,7 @@ void add_recordio(struct blob *blob, uint64_t index);
 void add_member(struct blob *blob, const char *name, char type, uint64_t bytes);
 void add_tar_image(struct blob *blob, const char *name, uint64_t index);
 void add_tar_end(struct blob *blob);
+void tar_checksum(uint8_t header[512]); /* correct it */
 
 /* Fork a child that calls change() forever. Return after its first call has finished. */
 pid_t keep_moving(void (*change)(unsigned turn));

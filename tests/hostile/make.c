@@ -253,7 +253,7 @@ void add_recordio(struct blob *blob, uint64_t index)
     blob_fill(blob, 0, (4 - payload % 4) % 4);
 }
 
-static void tar_checksum(uint8_t header[512])
+void tar_checksum(uint8_t header[512])
 {
     unsigned sum = 0;
 

@@ -4,9 +4,6 @@
  */
 #include "tests/hostile/hostile.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #define FILE_NAME "file"
 
 static void binary(void)

@@ -5,7 +5,6 @@
  */
 #include "tests/hostile/hostile.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,17 +32,12 @@ static void end_and_save(struct blob *blob)
 static void save_with(const struct hostile_act *act)
 {
     struct blob blob = {0};
-    unsigned sum = 0;
 
     add_two(&blob);
     const size_t at = blob.count;
     add_member(&blob, "0003.jpg", *(const char *)act->with, 0);
     memcpy(blob.bytes + at + act->number, act->bytes, act->count);
-    memset(blob.bytes + at + 148, ' ', 8);
-    for (size_t i = at; i < at + 512; i++)
-        sum += blob.bytes[i];
-    snprintf((char *)blob.bytes + at + 148, 8, "%06o", sum);
-    blob.bytes[at + 155] = ' ';
+    tar_checksum(blob.bytes + at);
     end_and_save(&blob);
 }
 

@@ -4,9 +4,6 @@
 #include "tests/hostile/hostile.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define SOURCE "synthetic:count=20,mean=4k,classes=2"
