@@ -225,6 +225,14 @@ static void unread_samples_are_told(void **unused)
     assert_non_null(strstr(catalog->remarks[REMARK_LEFT_OUT].first,
                            "made.tar: offset 2048: b (avif, cls): no image"));
     catalog_destroy(catalog);
+    /* of two archives, each of which is scanned by a thread of its own */
+    folder_write("more.tar", made.bytes, made.used + 1024);
+    assert_int_equal(format_catalog(&tar, test_folder, false, NULL, &catalog), 0);
+    assert_int_equal(catalog->record_count, 6);
+    assert_int_equal(catalog->left_out, 2);
+    assert_int_equal(catalog->remarks[REMARK_LEFT_OUT].count, 4);
+    catalog_destroy(catalog);
+    assert_int_equal(unlink(folder_path("more.tar")), 0);
 }
 
 static void sparse_and_odd_entries_are_passed(void **unused)
