@@ -44,6 +44,8 @@ static void one_slow_storage(void **unused)
     assert_share(outcome.first_batch_s, 0.6, 1e-9);
     assert_share(outcome.samples_per_s, 100000 / 100.501, 1e-9);
     assert_share(outcome.stall_share, (100.501 - 1) / 100.501, 1e-6);
+    plant.of[SIZING_AMPLIFICATION] = 3; /* 3 MB read for a sample of 1 MB */
+    assert_share(simulate(&plant).first_batch_s, 0.8, 1e-9);
 }
 
 /* An epoch of 10 samples on 40 nodes: a quarter of a sample each, not a whole piece of a batch. */
