@@ -160,7 +160,15 @@ class Tests:
         folder.mkdir(exist_ok=True)
         env = dict(os.environ, srcdir=str(self.source), TMPDIR=str(folder), OMP_WAIT_POLICY="passive", CC="gcc",
                    PATH=self.path + os.environ["PATH"], **(env or {}))
-        return run(command, build, folder / (test.replace("/", "_") + ".log"), limit, env)
+        try:
+            return run(command, build, folder / (test.replace("/", "_") + ".log"), limit, env)
+        finally:  # ranks have sessions of their own: one that never ends would outlive the test
+            for link in pathlib.Path("/proc").glob("[0-9]*/exe"):
+                try:
+                    if os.readlink(link).startswith(f"{pathlib.Path(build).resolve()}/iobench"):
+                        os.kill(int(link.parent.name), 9)
+                except OSError:
+                    pass
 
 
 class Coverage:
