@@ -36,6 +36,7 @@ UNIT_TESTS += tests/unit/test_pack
 UNIT_TESTS += tests/unit/test_timeline
 UNIT_TESTS += tests/unit/test_timeline_join
 UNIT_TESTS += tests/unit/test_evidence_validity
+tests_unit_test_evidence_validity_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=beneath_look,--wrap=cold_make
 UNIT_TESTS += tests/unit/test_rows
 UNIT_TESTS += tests/unit/test_invariants
 UNIT_TESTS += tests/unit/test_gather

@@ -4,6 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
+#include "cachectl/cold.h"
 #include "pipeline/evidence/validity.h"
 #include "pipeline/evidence/witness.h"
 #include "readers/reader.h"
@@ -380,6 +381,54 @@ static void a_drop_that_failed_is_none(void **unused)
     catalog_destroy(catalog);
 }
 
+/* Files whose own pages are cold, on a disk of which a quarter is in memory. */
+static bool is_staged;
+
+int __real_cold_make(const struct cold_request *request, struct cold_result *result);
+int __wrap_cold_make(const struct cold_request *request, struct cold_result *result);
+int __wrap_cold_make(const struct cold_request *request, struct cold_result *result)
+{
+    if (!is_staged)
+        return __real_cold_make(request, result);
+    *result = (struct cold_result){
+        .label = RESIDENCY_COLD, .dropped = true, .system_wide = true, .data_bytes = 4000};
+    return 0;
+}
+
+void __wrap_beneath_look(const struct device_list *devices, uint64_t set_bytes,
+                         struct beneath *beneath);
+void __real_beneath_look(const struct device_list *devices, uint64_t set_bytes,
+                         struct beneath *beneath);
+void __wrap_beneath_look(const struct device_list *devices, uint64_t set_bytes,
+                         struct beneath *beneath)
+{
+    if (is_staged)
+        *beneath = (struct beneath){RESIDENCY_WARM, set_bytes / 4, "loop device"};
+    else
+        __real_beneath_look(devices, set_bytes, beneath);
+}
+
+static void pages_that_are_warm_beneath_are_warm(void **unused)
+{
+    struct catalog *catalog = catalog_create("/tmp", "raw");
+    struct ranks ranks = ranks_alone();
+    struct result_run run = {0};
+
+    assert_non_null(catalog);
+    struct witness *witness = witness_open(&(struct cold_settings){0}, catalog, &uring_ops.plugin);
+    assert_non_null(witness);
+    is_staged = true;
+    const int code = witness_make_cold(witness, &uring, &ranks, NULL, NULL, &run);
+    is_staged = false;
+    assert_int_equal(code, 0);
+    assert_int_equal(run.cold.state, RESULT_CACHE_WARM);
+    assert_int_equal(run.cold.resident_bytes, 1000);
+    assert_true(run.cold.residue_percent == 25);
+    assert_string_equal(run.cold.reason, "loop device");
+    witness_close(witness);
+    catalog_destroy(catalog);
+}
+
 /* Without memory for a measurement a run does not go on, as if nothing were cached. */
 static void a_measurement_without_memory(void **unused)
 {
@@ -415,6 +464,7 @@ int main(void)
         cmocka_unit_test(direct_reads_pass_a_warm_cache_by),
         cmocka_unit_test(a_drop_that_failed_is_none),
         cmocka_unit_test(a_measurement_without_memory),
+        cmocka_unit_test(pages_that_are_warm_beneath_are_warm),
         cmocka_unit_test(server_disks_are_a_witness),
         cmocka_unit_test(reads_of_others_prove_nothing),
         cmocka_unit_test(pages_leave_storage),
