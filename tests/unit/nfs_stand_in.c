@@ -17,7 +17,7 @@ enum { HOPS = 3, PATH_BYTES = 1024, BLOCK_MOST = 3000000 };
 struct call {
     nfs_cb done;
     void *private;
-    enum {
+    enum call_kind {
         MOUNT,
         STAT,
         OPEN,
@@ -482,8 +482,8 @@ void nfs_closedir(struct nfs_context *context, struct nfsdir *folder)
     free(folder);
 }
 
-static int read_or_write(struct nfs_context *context, int kind, struct nfsfh *file, void *buffer,
-                         uint64_t offset, size_t bytes, nfs_cb done, void *private)
+static int read_or_write(struct nfs_context *context, enum call_kind kind, struct nfsfh *file,
+                         void *buffer, uint64_t offset, size_t bytes, nfs_cb done, void *private)
 {
     nfs_stand_in.latest = context;
     return make(context,
