@@ -915,6 +915,7 @@ static void all_of_a_series(void **unused)
         timeline_destroy(read);
     }
     json_decref(document);
+    timeline->node_count = NODES;
     timeline_destroy(timeline);
 }
 
@@ -1551,8 +1552,10 @@ STANDS_FOR(int, run_jobs, const struct job *jobs, uint32_t count, struct ranks *
     snprintf(results->degraded_reason, sizeof results->degraded_reason, "%s",
              made.degraded ? made.degraded : "");
     const int code = made_code();
-    results->valid = results->valid && code != 1;
+    results->valid = results->valid && code != 1 && code != 2;
     results->run_count = code == 2 ? 0 : 1;
+    if (code == 2)
+        free(epoch);
     made.calls++;
     return code < 0 ? code : 0;
 }
