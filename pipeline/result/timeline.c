@@ -75,11 +75,10 @@ struct timeline *timeline_make(const struct series *series, struct series_anchor
         for (int i = 0; i < MONITOR_FIGURES; i++)
             if (monitor_counts(series, &monitor_figures[i]))
                 *values++ = monitor_figure(series, &monitor_figures[i], from_ns, to_ns);
-        const uint64_t last = series_row_after(series, to_ns) - 1;
         for (uint32_t i = 0; i < series->metric_count; i++)
             *values++ = series->metrics[i].kind == METRIC_COUNTER
                             ? series_total(series, i, from_ns, to_ns) / seconds
-                            : series_rate(series, last, i);
+                            : series_rate(series, row, i);
     }
 
     for (uint32_t i = 0; i < series->mark_count; i++) {

@@ -336,6 +336,25 @@ static void a_moment_is_no_bin(void **unused)
     series_close(&series);
 }
 
+/* A clock that is set back, which makes a run invalid, leaves the rows in their order. */
+static void a_clock_that_goes_back(void **unused)
+{
+    static const uint64_t seconds[] = {10, 11, 12, 3, 4, 5};
+    const struct metric free = {
+        .probe = "memory", .quantity = "free_bytes", .kind = METRIC_LEVEL, .scale = 1};
+    struct series series;
+
+    assert_int_equal(series_open(&series, &free, 1, 64, 8, SERIES_THIN), 0);
+    for (uint64_t i = 0; i < 6; i++)
+        series_append(&series, seconds[i] * SECOND, &i);
+    struct timeline *timeline = timeline_make(&series, anchor, SECOND);
+    assert_int_equal(timeline->row_count, 5);
+    for (uint64_t i = 0; i < 5; i++)
+        assert_equal(timeline_value(timeline, i, timeline->column_count - 1), (double)(i + 1));
+    timeline_destroy(timeline);
+    series_close(&series);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,6 +367,7 @@ int main(void)
         cmocka_unit_test(figures_over_time),
         cmocka_unit_test(shares_and_means),
         cmocka_unit_test(a_long_timeline_is_thinned),
+        cmocka_unit_test(a_clock_that_goes_back),
         cmocka_unit_test(a_moment_is_no_bin),
     };
 
