@@ -178,7 +178,6 @@ static int run_ours(const struct bench *bench, const struct io_case *way, uint64
                                  .regions = &region,
                                  .region_count = 1,
                                  .depth = DEPTH,
-                                 .bytes_max = BLOCK,
                                  .in_order = !way->random,
                                  .timeout_ns = UINT64_C(30000000000)};
     int code = plugin_choose("reader", reader_registry, text, &choice);

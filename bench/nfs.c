@@ -71,7 +71,6 @@ static int measure(const struct way *way, const struct catalog *catalog, uint8_t
                                          .regions = &region,
                                          .region_count = 1,
                                          .depth = DEPTH,
-                                         .bytes_max = NFS_BYTES,
                                          .timeout_ns = UINT64_C(10000000000)};
     struct plugin_choice choice = {0};
     struct reader reader = {0};

@@ -54,7 +54,6 @@ struct reader_config {
     const struct iovec *regions; /* memory that holds the buffers; may be registered */
     uint32_t region_count;
     uint32_t depth;      /* at most this many requests in flight; >= 1 */
-    uint32_t bytes_max;  /* largest request */
     uint64_t timeout_ns; /* a request older than this fails with -ETIMEDOUT; 0: never */
     bool in_order;   /* the requests of each shard come from front to back, nearly without gaps */
     bool falls_back; /* if it cannot work here it may read another way, with a notice; else

@@ -113,7 +113,6 @@ int service_measure(const struct service *service, struct service_figures *figur
                                          .regions = &service->memory,
                                          .region_count = 1,
                                          .depth = service->depth,
-                                         .bytes_max = service->read_bytes,
                                          .timeout_ns = service->timeout_ns};
     struct serving serving = {
         .service = service,

@@ -144,7 +144,6 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
                                          .regions = regions,
                                          .region_count = shared->buffers.depth,
                                          .depth = shared->buffers.depth,
-                                         .bytes_max = snapshot->chunk_bytes,
                                          .timeout_ns = shared->job->io_timeout_ns,
                                          .falls_back = reading->plugins.reader_is_auto};
     const uint64_t shift = shared->job->rank_shift % snapshot->ranks;

@@ -990,7 +990,6 @@ static int doctor_try_reader(const struct plugin *plugin, const char *path, bool
     struct reader_config site = {.regions = &region,
                                  .region_count = 1,
                                  .depth = 1,
-                                 .bytes_max = sizeof buffer,
                                  .timeout_ns = PROBE_WAIT_NS,
                                  .falls_back = falls_back};
     struct reader reader = {0};

@@ -278,7 +278,7 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
     uint64_t operations = 1;
     int code = values ? 0 : -ENOMEM;
 
-    assert(turn.window > 0);
+    assert(turn.window > 0 && turn.window * spacing <= measure->half_bytes - END_BYTES);
     /* Twice: the first operation may connect, and the second round shows what a warm one takes. */
     for (int i = 0; i < 2 && code == 0; i++) {
         code = agree(measure, &turn, &operations);

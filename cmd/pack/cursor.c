@@ -70,9 +70,7 @@ int cursor_read(struct cursor *cursor, uint64_t record, void *buffer)
         bool back = extent->shard == cursor->reader_shard && extent->offset < cursor->reader_at;
         int code = 0;
         if (!cursor->reader_open || back) {
-            const struct reader_config site = {.catalog = cursor->catalog,
-                                               .depth = 1,
-                                               .bytes_max = cursor->catalog->record_bytes_max};
+            const struct reader_config site = {.catalog = cursor->catalog, .depth = 1};
             const char *scheme = store_of(cursor->catalog->root)->scheme;
             close_reader(cursor);
             code = plugin_choose("reader", reader_registry, reader_auto(scheme, true)->name,

@@ -686,15 +686,11 @@ static int loader_body(void *argument)
     const struct plugin_choice parallel = {.plugin = &reader_parallel.plugin,
                                            .settings = &loader->parallel};
     struct coalesce *rules = &loader->window.rules;
-    const uint64_t largest = rules->read_bytes > config->catalog->record_bytes_max
-                                 ? rules->read_bytes
-                                 : config->catalog->record_bytes_max;
     const struct reader_config reader_config = {
         .catalog = config->catalog,
         .regions = loader->arenas.regions,
         .region_count = loader->arenas.count,
         .depth = loader_depth_most(config->read),
-        .bytes_max = (uint32_t)bytes_align_up(largest + HEAP_ALIGNMENT, HEAP_ALIGNMENT),
         .timeout_ns = config->read->io_timeout_ns,
         .in_order = config->plan->traits.front_to_back && catalog_is_in_order(config->catalog),
         .falls_back = config->reader_falls_back,

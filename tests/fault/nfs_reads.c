@@ -96,7 +96,6 @@ int main(int argc, char **argv)
                                  .regions = regions,
                                  .region_count = DEPTH,
                                  .depth = DEPTH,
-                                 .bytes_max = LARGEST,
                                  .timeout_ns = strtoull(argv[5], NULL, 10) * 1000000};
     if (!catalog || !memory ||
         plugin_choose("reader", reader_registry, argc > 6 ? argv[6] : "nfs", &choice) ||

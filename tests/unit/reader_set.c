@@ -97,7 +97,6 @@ int run_open(struct run *run, const char *reader, uint32_t depth, uint64_t timeo
         .regions = &run->region,
         .region_count = 1,
         .depth = depth,
-        .bytes_max = SET_LARGEST,
         .timeout_ns = timeout_ns,
         .in_order = set_in_order,
         .falls_back = true,

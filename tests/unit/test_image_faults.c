@@ -34,8 +34,7 @@ struct run {
 
 static void start(struct run *run, const char *reader, uint64_t timeout_ns)
 {
-    struct reader_config site = {
-        .catalog = catalog, .depth = DEPTH, .bytes_max = EXTENT_BYTES, .timeout_ns = timeout_ns};
+    struct reader_config site = {.catalog = catalog, .depth = DEPTH, .timeout_ns = timeout_ns};
 
     assert_int_equal(plugin_choose("reader", reader_registry, reader, &run->choice), 0);
     if (reader_open(&run->reader, &run->choice, &site))

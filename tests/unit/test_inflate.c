@@ -177,11 +177,8 @@ static void bench_open(struct bench *bench, const char *choice)
 {
     *bench = (struct bench){.buffers = malloc(DEPTH * EXTENT_BYTES)};
     struct iovec region = {.iov_base = bench->buffers, .iov_len = DEPTH * EXTENT_BYTES};
-    struct reader_config site = {.catalog = catalog,
-                                 .regions = &region,
-                                 .region_count = 1,
-                                 .depth = DEPTH,
-                                 .bytes_max = EXTENT_BYTES};
+    struct reader_config site = {
+        .catalog = catalog, .regions = &region, .region_count = 1, .depth = DEPTH};
 
     assert_int_equal(plugin_choose("reader", reader_registry, choice, &bench->choice), 0);
     if (reader_open(&bench->reader, &bench->choice, &site))

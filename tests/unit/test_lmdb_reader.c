@@ -47,8 +47,7 @@ static struct catalog *index_copy(void)
 
 static struct reader_config site_of(const struct catalog *catalog)
 {
-    return (struct reader_config){
-        .catalog = catalog, .depth = 3, .bytes_max = catalog->record_bytes_max};
+    return (struct reader_config){.catalog = catalog, .depth = 3};
 }
 
 static void read_all(const char *name)

@@ -44,7 +44,6 @@ static int try_open(const char *reader)
                                          .regions = &rig.region,
                                          .region_count = 1,
                                          .depth = DEPTH,
-                                         .bytes_max = BYTES,
                                          .timeout_ns = PATIENCE_NS};
     assert_int_equal(plugin_choose("reader", reader_registry, reader, &rig.choice), 0);
     if (allocation_refused)

@@ -140,7 +140,6 @@ static void crew_open(struct crew *crew, uint32_t threads)
                                  .regions = crew->regions,
                                  .region_count = threads,
                                  .depth = DEPTH,
-                                 .bytes_max = BYTES,
                                  .in_order = true};
     assert_int_equal(reader_open(&crew->reader, &crew->threads, &site), 0);
 }
