@@ -462,6 +462,22 @@ static void uncertainty_is_carried_through(void **unused)
     assert_share(sure.samples_per_s.high, sure.samples_per_s.low, 1e-12);
 }
 
+/* The goal is a share of what the GPUs do: however fast they are, enough storage keeps them busy.
+ */
+static void a_goal_is_that_of_the_gpus_drawn(void **unused)
+{
+    struct sizing_inputs inputs;
+    struct sizing_answer answer;
+    const struct sizing_request request = {
+        .inputs = &inputs, .gpus = 8, .busy = 0.9, .draws = 40, .seed = 3};
+
+    sizing_inputs_start(&inputs);
+    assert_int_equal(quantity_parse("1000 +-50%", &inputs.of[SIZING_GPU_RATE]), 0);
+    assert_int_equal(sizing_answer(&request, &answer), 0);
+    assert_true(answer.samples_per_s.low < 0.8 * answer.goal_samples_per_s);
+    assert_true(answer.probability == 1);
+}
+
 static void needs_are_products(void **unused)
 {
     const struct sizing_inputs inputs = cluster();
@@ -526,6 +542,7 @@ int main(void)
         cmocka_unit_test(gradients_by_hand),
         cmocka_unit_test(checkpoints_by_hand),
         cmocka_unit_test(uncertainty_is_carried_through),
+        cmocka_unit_test(a_goal_is_that_of_the_gpus_drawn),
         cmocka_unit_test(needs_are_products),
         cmocka_unit_test(nodes_that_are_not_full),
         cmocka_unit_test(the_largest_cluster),
