@@ -220,6 +220,17 @@ static void gaps_stay_gaps_between_rows(void **unused)
         }
 }
 
+/* What is unknown of a node that was there for less than half of a row leaves the row known. */
+static void a_short_gap_is_none(void **unused)
+{
+    struct timeline *second = reader(1, 1, (double[]){NAN});
+
+    timeline_move(second, 0.6, 1.9);
+    struct timeline *sum = join_two(reader(3, 1, (double[]){1, 2, 3}), second);
+    expect_values(sum, "read_bytes_per_s", (double[]){1, NAN, 3});
+    timeline_destroy(sum);
+}
+
 /* What a node read before node 0 began is none of the first row's; memory and power are as they
  * were when it was there, not less because it was there for a part of the row. */
 static void the_first_and_the_last_row_are_like_the_others(void **unused)
@@ -447,6 +458,7 @@ int main(void)
         cmocka_unit_test(edges_lose_and_make_nothing),
         cmocka_unit_test(a_gap_is_a_gap),
         cmocka_unit_test(gaps_stay_gaps_between_rows),
+        cmocka_unit_test(a_short_gap_is_none),
         cmocka_unit_test(the_first_and_the_last_row_are_like_the_others),
         cmocka_unit_test(one_comes_late_and_leaves_early),
         cmocka_unit_test(one_alone_and_empty_ones),
