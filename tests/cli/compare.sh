@@ -82,7 +82,7 @@ page 0 compare first replaced --json
 page 0 compare first replaced
 page 0 compare first again : fast
 page 0 compare first : again replaced
-# What is told of one stays told beside one of which nothing is known.
+# A known difference stays a warning beside a result in which that fact is unknown.
 page 0 compare first replaced : elsewhere
 for file in elsewhere moved fast; do
     page 0 compare first $file --json
