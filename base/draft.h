@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * draft: a file that appears under its name only when it is complete.
+ * draft: a file that appears under its name only when it is complete; locks; what an output
+ * replaces.
  *
  * The draft is ".NAME.SUFFIX.partial" beside its path. The suffix is random unless given, the file
  * is always new (no existing file or link is opened), and only a file made here is renamed or
@@ -13,6 +14,7 @@
 #include "base/folder.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { FILE_DRAFT_SUFFIX_BYTES = 9 }; /* including NUL */
 
@@ -54,5 +56,46 @@ int file_draft_remove_stale(const char *path, const char *suffix);
 char *file_draft_path(const char *path, const char *suffix);
 int file_draft_suffix(char suffix[FILE_DRAFT_SUFFIX_BYTES]); /* a random one */
 bool file_is_draft_name(const char *name);                   /* ".NAME.SUFFIX.partial"? */
+
+/* ---- lock ----
+ *
+ * Mutual exclusion of processes that name the same file, on this machine and, where the file
+ * system supports it, on others.
+ *
+ * The lock is flock(2) on a file of its own, so it ends with its holder however that ends. The
+ * file names the holder. On file systems without flock, the file's existence is the lock. */
+
+struct file_lock {
+    int fd; /* -1: not held */
+    char *name;
+    struct folder folder;
+    struct stat made;
+};
+
+/* Never blocks. -EBUSY if held: the reason names its process and host. Anything that is not a lock
+ * (a link, a FIFO, other contents) is refused and not touched. */
+int file_lock_acquire(struct file_lock *lock, const char *path);
+void file_lock_release(struct file_lock *lock); /* also removes the file; no-op if not held */
+
+/* ---- what may be replaced ----
+ *
+ * Which files an output may replace: an empty one, or an older output of its kind, so that a
+ * mistyped path destroys nothing. A kind is known by how a file begins; pictures, which are other
+ * people's too, carry a mark at their end. Any thread. */
+
+/* Check that an output that begins with `text` may replace the file at path. Alike are JSON of
+ * schemas of this program or with the same two first keys; PNG, PDF and SVG with a mark; other
+ * files with the same first line, up to its second comma. Returns 0, also if there is no file,
+ * -EEXIST with a reason, or another negative errno. */
+int replaced_check(const char *path, const char *text, size_t bytes);
+
+struct picture_mark {
+    const char *bytes;
+    size_t length;
+    size_t tail; /* bytes of the picture that follow the mark */
+};
+
+/* Return the mark that a picture needs; that of other texts is empty. */
+struct picture_mark replaced_mark(const char *picture, size_t bytes);
 
 #endif

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	base/atomic.h \
-	base/replaced.c base/replaced.h \
-	base/stall.h \
 	base/stop.c base/stop.h \
 	base/bytes.c base/bytes.h \
 	base/child.c base/child.h \
@@ -12,29 +10,23 @@ libiobench_a_SOURCES += \
 	base/draft.c base/draft.h \
 	base/escape.c base/escape.h \
 	base/fail.c base/fail.h \
-	base/trace.c base/trace.h \
 	base/file.c base/file.h \
 	base/folder.c base/folder.h \
 	base/fault_guard.c base/fault_guard.h \
 	base/gid.c base/gid.h \
 	base/gradients.c base/gradients.h \
 	base/heap.c base/heap.h \
-	base/histogram.c base/histogram.h \
 	base/image_header.c base/image_header.h \
 	base/landlock.c base/landlock.h \
-	base/lock.c base/lock.h \
 	base/ini.c base/ini.h \
 	base/json.c base/json.h \
 	base/memory.c base/memory.h \
 	base/module.c base/module.h base/module_version.c \
 	base/names.c base/names.h \
 	base/nearest.c base/nearest.h \
-	base/numa.c base/numa.h \
 	base/option.c base/option.h \
-	base/pace.c base/pace.h \
 	base/plugin.c base/plugin.h \
 	base/bump.c base/bump.h base/bump_jpeg.c \
-	base/queue.c base/queue.h \
 	base/vector.h \
 	base/random.c base/random.h \
 	base/sample.c base/sample.h \
@@ -42,8 +34,7 @@ libiobench_a_SOURCES += \
 	base/stats.c base/stats.h \
 	base/terminal.c base/terminal.h \
 	base/text_stream.c base/text_stream.h \
-	base/thread.c base/thread.h \
-	base/workers.c base/workers.h
+	base/thread.c base/thread.h
 if SANITIZERS
 libiobench_a_SOURCES += base/leaks.c
 endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * stats: the summary of a few repeated runs, and tests that compare them. Pure except for
- * allocations; any thread.
+ * stats: the summary of a few repeated runs, and tests that compare them; histograms, and the pace
+ * of one run. Pure except for allocations; any thread unless stated otherwise.
  */
 #ifndef IOBENCH_BASE_STATS_H
 #define IOBENCH_BASE_STATS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct stats_summary {
     size_t count;
@@ -88,5 +89,77 @@ struct trend {
 /* Do successive values rise or fall? Mann-Kendall's test, which asks only whether later values tend
  * to be larger, and Theil-Sen's line, which is robust to outliers. */
 struct trend trend_test(const double *values, size_t count);
+
+/* ---- histogram ----
+ *
+ * Log-bucketed counts of durations or sizes, 64 buckets per octave below 2^40, so percentiles are
+ * within 1.6%. One writer each; merge to combine threads. */
+
+enum { HISTOGRAM_SUB_BITS = 6, HISTOGRAM_OCTAVES = 42 };
+enum { HISTOGRAM_BUCKETS = (HISTOGRAM_OCTAVES + 1) << HISTOGRAM_SUB_BITS };
+
+struct histogram {
+    uint64_t count;
+    uint64_t sum;
+    uint64_t minimum; /* meaningful when count > 0 */
+    uint64_t maximum;
+    uint64_t buckets[HISTOGRAM_BUCKETS];
+};
+
+void histogram_add(struct histogram *histogram, uint64_t value);
+void histogram_add_many(struct histogram *histogram, uint64_t value, uint64_t count);
+void histogram_merge(struct histogram *into, const struct histogram *from);
+/* Return the nearest-rank percentile: the smallest entry that at least `fraction` (0 to 1) of all
+ * entries do not exceed. 0 if empty; 1 gives the maximum. */
+uint64_t histogram_quantile(const struct histogram *histogram, double fraction);
+
+/* Equal values that follow each other, such as the latencies of reads that were issued and reaped
+ * together: they are added in one step, when another value comes or at the end. */
+struct histogram_run {
+    struct histogram *to; /* NULL: none yet */
+    uint64_t value, count;
+};
+
+static inline void histogram_run_end(struct histogram_run *run)
+{
+    if (run->to)
+        histogram_add_many(run->to, run->value, run->count);
+    run->to = NULL;
+}
+
+static inline void histogram_run_add(struct histogram_run *run, struct histogram *to,
+                                     uint64_t value)
+{
+    if (run->to == to && run->value == value) {
+        run->count++;
+        return;
+    }
+    histogram_run_end(run);
+    *run = (struct histogram_run){.to = to, .value = value, .count = 1};
+}
+
+/* ---- pace ----
+ *
+ * How an amount grew over time, in a fixed number of points. One thread at a time. */
+
+enum { PACE_POINTS = 128 };
+
+struct pace_point {
+    uint64_t ns, amount;
+};
+
+/* Empty when zeroed. */
+struct pace {
+    uint32_t count;
+    uint64_t step; /* minimum distance between points */
+    struct pace_point last, points[PACE_POINTS];
+};
+
+/* amount: cumulative. Neither argument decreases. */
+void pace_add(struct pace *pace, uint64_t ns, uint64_t amount);
+
+/* Interpolate linearly; the end points beyond the ends; 0 if empty. */
+uint64_t pace_when(const struct pace *pace, uint64_t amount);
+uint64_t pace_amount(const struct pace *pace, uint64_t ns);
 
 #endif

@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/replaced.h"
 #include "cmd/json_file.h"
 #include "formats/format.h"
 

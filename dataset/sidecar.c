@@ -20,7 +20,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/text_stream.h"
-#include "base/workers.h"
+#include "base/thread.h"
 #include "dataset/names_below.h"
 #include "dataset/store.h"
 

@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/workers.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>

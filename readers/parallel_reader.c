@@ -3,7 +3,6 @@
 
 #include "base/atomic.h"
 #include "base/memory.h"
-#include "base/queue.h"
 #include "base/thread.h"
 
 #include <errno.h>

@@ -12,7 +12,7 @@
 #ifndef IOBENCH_READERS_PARALLEL_READER_H
 #define IOBENCH_READERS_PARALLEL_READER_H
 
-#include "base/numa.h"
+#include "base/thread.h"
 #include "readers/reader.h"
 
 struct parallel_reader_settings {

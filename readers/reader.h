@@ -9,8 +9,8 @@
 #ifndef IOBENCH_READERS_READER_H
 #define IOBENCH_READERS_READER_H
 
-#include "base/histogram.h"
 #include "base/plugin.h"
+#include "base/stats.h"
 #include "dataset/catalog.h"
 
 #include <stdbool.h>

@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/replaced.h"
 #include "base/text_stream.h"
 #include "report/report.h"
 

@@ -7,7 +7,6 @@
 #ifndef IOBENCH_REPORT_SUMMARY_H
 #define IOBENCH_REPORT_SUMMARY_H
 
-#include "base/histogram.h"
 #include "base/stats.h"
 #include "pipeline/result/result.h"
 

@@ -6,7 +6,6 @@
 #include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/replaced.h"
 
 #include <errno.h>
 #include <fcntl.h>

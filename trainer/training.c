@@ -11,7 +11,6 @@
 #include "base/option.h"
 #include "base/random.h"
 #include "base/thread.h"
-#include "base/workers.h"
 #include "trainer/weights.h"
 
 #include <assert.h>

@@ -7,7 +7,7 @@
 #define IOBENCH_CMD_CHECKPOINT_SAVE_H
 
 #include "base/atomic.h"
-#include "base/workers.h"
+#include "base/thread.h"
 #include "cmd/checkpoint/snapshot.h"
 #include "cmd/checkpoint/writer.h"
 

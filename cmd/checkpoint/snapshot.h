@@ -15,8 +15,8 @@
 #ifndef IOBENCH_CMD_CHECKPOINT_SNAPSHOT_H
 #define IOBENCH_CMD_CHECKPOINT_SNAPSHOT_H
 
+#include "base/draft.h"
 #include "base/folder.h"
-#include "base/lock.h"
 #include "cmd/checkpoint/model.h"
 
 #include <stdbool.h>

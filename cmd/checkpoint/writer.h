@@ -9,8 +9,8 @@
 #ifndef IOBENCH_CMD_CHECKPOINT_WRITER_H
 #define IOBENCH_CMD_CHECKPOINT_WRITER_H
 
-#include "base/histogram.h"
 #include "base/plugin.h"
+#include "base/stats.h"
 
 #include <stdbool.h>
 #include <stdint.h>

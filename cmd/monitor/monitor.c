@@ -10,7 +10,6 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
-#include "base/replaced.h"
 #include "base/stop.h"
 #include "base/file.h"
 #include "base/terminal.h"

@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "base/stop.h"
 #include "base/thread.h"
-#include "base/workers.h"
 #include "cmd/pack/recoder.h"
 #include "cmd/pack/source.h"
 #include "cmd/pack/target.h"

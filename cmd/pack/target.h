@@ -13,8 +13,8 @@
 #ifndef IOBENCH_CMD_PACK_TARGET_H
 #define IOBENCH_CMD_PACK_TARGET_H
 
+#include "base/draft.h"
 #include "base/folder.h"
-#include "base/lock.h"
 #include "dataset/manifest.h"
 #include "formats/format.h"
 

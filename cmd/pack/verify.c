@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/stop.h"
 #include "base/thread.h"
-#include "base/workers.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "cmd/line.h"

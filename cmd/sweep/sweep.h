@@ -5,7 +5,7 @@
 #ifndef IOBENCH_CMD_SWEEP_SWEEP_H
 #define IOBENCH_CMD_SWEEP_SWEEP_H
 
-#include "base/lock.h"
+#include "base/draft.h"
 #include "cmd/command.h"
 #include "cmd/line.h"
 #include "cmd/sweep/plan.h"

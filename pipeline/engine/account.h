@@ -8,7 +8,7 @@
 #define IOBENCH_PIPELINE_ENGINE_ACCOUNT_H
 
 #include "base/clock.h"
-#include "base/pace.h"
+#include "base/stats.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/engine/hinting.h"
 #include "pipeline/loader/loader.h"

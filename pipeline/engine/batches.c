@@ -10,7 +10,6 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/stall.h"
 #include "base/thread.h"
 
 #include <assert.h>

@@ -7,7 +7,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "dataset/catalog.h"
 #include "pipeline/evidence/validity.h"

@@ -9,7 +9,7 @@
 #ifndef IOBENCH_PIPELINE_LOADER_ARENAS_H
 #define IOBENCH_PIPELINE_LOADER_ARENAS_H
 
-#include "base/numa.h"
+#include "base/thread.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -13,7 +13,7 @@
 #ifndef IOBENCH_PIPELINE_LOADER_LOADER_H
 #define IOBENCH_PIPELINE_LOADER_LOADER_H
 
-#include "base/trace.h"
+#include "base/thread.h"
 #include "pipeline/loader/config.h"
 #include "pipeline/loader/fetch.h"
 #include "readers/depth.h"

@@ -6,8 +6,8 @@
 #ifndef IOBENCH_PIPELINE_RESULT_RESULT_H
 #define IOBENCH_PIPELINE_RESULT_RESULT_H
 
-#include "base/histogram.h"
-#include "base/trace.h"
+#include "base/stats.h"
+#include "base/thread.h"
 #include "cachectl/residency.h"
 #include "cachectl/server.h"
 #include "dataset/catalog.h"

@@ -3,8 +3,8 @@
  * that is not a lock stays unchanged. */
 #include "tests/fuzz/fuzz.h"
 
+#include "base/draft.h"
 #include "base/fail.h"
-#include "base/lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -6,7 +6,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/lock.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
  * Percentiles against the sorted values themselves. */
 #include "tests/unit/unit.h"
 
-#include "base/histogram.h"
 #include "base/random.h"
+#include "base/stats.h"
 
 #include <math.h>
 #include <stdlib.h>

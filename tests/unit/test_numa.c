@@ -2,7 +2,7 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/unit.h"
 
-#include "base/numa.h"
+#include "base/thread.h"
 
 #include <sched.h>
 

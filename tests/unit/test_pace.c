@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "base/pace.h"
+#include "base/stats.h"
 
 #include <stdlib.h>
 

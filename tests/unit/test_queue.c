@@ -2,8 +2,6 @@
 #include "tests/unit/unit.h"
 
 #include "base/clock.h"
-#include "base/queue.h"
-#include "base/stall.h"
 #include "base/thread.h"
 
 #include <errno.h>

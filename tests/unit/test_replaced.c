@@ -2,7 +2,7 @@
  * Which files a result replaces, and how. */
 #include "tests/unit/folder.h"
 
-#include "base/replaced.h"
+#include "base/draft.h"
 #include "report/report.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/workers.h"
+#include "base/thread.h"
 
 #include <errno.h>
 #include <string.h>

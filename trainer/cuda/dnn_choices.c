@@ -5,7 +5,6 @@
 #include "base/draft.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
