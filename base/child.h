@@ -60,4 +60,13 @@ bool child_ended(struct child *child);
 /* Return the exit status of an ended child, 128 + signal, or -ECHILD with a reason. */
 int child_status(const struct child *child, const char *name);
 
+/* ---- this program: undoes what its parent may have left behind. First call of main() ----
+ *
+ * Unblock all signals. Turn a closed pipe (SIGPIPE) and a file size limit (SIGXFSZ) into errors of
+ * the write. Occupy closed descriptors 0, 1 and 2 with /dev/null, opened so that using them still
+ * fails; otherwise the next file opened would become standard output. Raise a small limit of the
+ * stack (ulimit -s) as far as that is allowed, and give threads, also those of libraries, the usual
+ * stack in any case. */
+void startup_undo_inherited(void);
+
 #endif

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum { UNIT_MAX = 4, ESCAPED = 4, CHUNK = 16384, WRITE = 4096 };
@@ -187,4 +189,21 @@ int escape_streams(FILE **output, FILE **errors)
 int escape_output_error(void)
 {
     return filters[0].error;
+}
+
+/* ---- terminal ---- */
+
+enum { WIDTH_MIN = 40, WIDTH_MAX = 4096 };
+
+unsigned terminal_width(int fd)
+{
+    const char *columns = getenv("COLUMNS");
+    const unsigned long asked = columns ? strtoul(columns, NULL, 10) : 0;
+    struct winsize size;
+
+    if (asked >= WIDTH_MIN && asked <= WIDTH_MAX)
+        return (unsigned)asked;
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col >= WIDTH_MIN)
+        return size.ws_col;
+    return TERMINAL_WIDTH;
 }

@@ -33,4 +33,10 @@ int escape_output_error(void);
 #define ESCAPE_ALARM "\033[1;31m"
 #define ESCAPE_PLAIN "\033[0m"
 
+enum { TERMINAL_WIDTH = 80 }; /* tables fit it */
+
+/* Return the columns of a line on fd: COLUMNS from the environment, else the width of the terminal,
+ * else TERMINAL_WIDTH. */
+unsigned terminal_width(int fd);
+
 #endif

@@ -5,34 +5,28 @@ libiobench_a_SOURCES += \
 	base/bytes.c base/bytes.h \
 	base/child.c base/child.h \
 	base/clock.c base/clock.h \
-	base/control_group.c base/control_group.h \
 	base/crc32c.c base/crc32c.h \
 	base/draft.c base/draft.h \
 	base/escape.c base/escape.h \
 	base/fail.c base/fail.h \
 	base/file.c base/file.h \
 	base/folder.c base/folder.h \
-	base/fault_guard.c base/fault_guard.h \
 	base/gid.c base/gid.h \
-	base/gradients.c base/gradients.h \
+	base/gradients.h \
 	base/heap.c base/heap.h \
 	base/image_header.c base/image_header.h \
 	base/landlock.c base/landlock.h \
-	base/ini.c base/ini.h \
 	base/json.c base/json.h \
 	base/memory.c base/memory.h \
 	base/module.c base/module.h base/module_version.c \
-	base/names.c base/names.h \
 	base/nearest.c base/nearest.h \
 	base/option.c base/option.h \
 	base/plugin.c base/plugin.h \
-	base/bump.c base/bump.h base/bump_jpeg.c \
+	base/bump.c base/bump.h \
 	base/vector.h \
 	base/random.c base/random.h \
 	base/sample.c base/sample.h \
-	base/startup.c base/startup.h \
 	base/stats.c base/stats.h \
-	base/terminal.c base/terminal.h \
 	base/text_stream.c base/text_stream.h \
 	base/thread.c base/thread.h
 if SANITIZERS

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/memory.h"
 
-#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/file.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,4 +201,178 @@ void headroom_find(struct headroom *headroom, const char *proc, const char *sys)
         space = data = 0;
     look_at_limit(headroom, RLIMIT_AS, space * page_bytes, "ulimit -v");
     look_at_limit(headroom, RLIMIT_DATA, data * page_bytes, "ulimit -d");
+}
+
+/* ---- control_group ---- */
+
+/* "4:cpu,cpuacct:/path"; in version 2 "0::/path". controller NULL: version 2. */
+static bool find_path(const char *proc, const char *controller, char *path, size_t path_bytes)
+{
+    char text[16384], name[512], *lines = text, *line;
+    bool found = false;
+
+    snprintf(name, sizeof name, "%s/self/cgroup", proc);
+    file_read_begin(name, text, sizeof text);
+    while (!found && lines && (line = strsep(&lines, "\n")) && lines) {
+        char *controllers = strchr(line, ':');
+        char *place = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!place || strlen(place) > path_bytes) /* longer paths cannot be used */
+            continue;
+        *place++ = '\0';
+        char *rest = controllers + 1, *word;
+        found = !controller && !*rest;
+        while (controller && !found && (word = strsep(&rest, ",")))
+            found = strcmp(word, controller) == 0;
+        if (found)
+            snprintf(path, path_bytes, "%s", strcmp(place, "/") ? place : "");
+    }
+    return found;
+}
+
+bool control_group_find(struct control_group *group, const char *controller, const char *proc,
+                        const char *sys)
+{
+    char path[CONTROL_GROUP_BYTES - sizeof group->root];
+
+    group->version1 = find_path(proc, controller, path, sizeof path);
+    if (!group->version1 && !find_path(proc, NULL, path, sizeof path))
+        return false;
+    snprintf(group->root, sizeof group->root, "%.400s/fs/cgroup%s%.32s", sys,
+             group->version1 ? "/" : "", group->version1 ? controller : "");
+    snprintf(group->folder, sizeof group->folder, "%s%s", group->root, path);
+    if (strstr(path, "/..") || !file_is_folder(group->folder))
+        snprintf(group->folder, sizeof group->folder, "%s", group->root);
+    return true;
+}
+
+bool control_group_up(struct control_group *group)
+{
+    if (strlen(group->folder) <= strlen(group->root))
+        return false;
+    *strrchr(group->folder, '/') = '\0';
+    return true;
+}
+
+unsigned control_group_cpus(const char *proc, const char *sys)
+{
+    static const double most = 1 << 20;
+    struct control_group group;
+    double least = most;
+
+    if (!control_group_find(&group, "cpu", proc, sys))
+        return 0;
+    do {
+        double quota = 0, period = 0; /* a word ("max") stays 0 */
+        char text[128], *rest = text;
+        if (group.version1) {
+            if (file_peek(text, sizeof text, "%s/cpu.cfs_quota_us", group.folder))
+                quota = strtod(text, NULL);
+            if (file_peek(text, sizeof text, "%s/cpu.cfs_period_us", group.folder))
+                period = strtod(text, NULL);
+        } else if (file_peek(text, sizeof text, "%s/cpu.max", group.folder)) {
+            quota = strtod(text, &rest);
+            period = strtod(rest, NULL);
+        }
+        if (quota > 0 && period > 0 && quota / period < least)
+            least = quota / period;
+    } while (control_group_up(&group));
+    return least == most ? 0 : least >= 1 ? (unsigned)least : 1;
+}
+
+/* ---- fault_guard ---- */
+
+enum { PAGES_MOST = 4096 }; /* remembered; beyond that every guarded range counts as lost */
+
+const char fault_guard_reason[] =
+    "the file was cut while it was mapped, or a page of it cannot be read any longer";
+
+static struct sigaction former;
+static uintptr_t guarded_page_bytes;
+static _Atomic uintptr_t lost_pages[PAGES_MOST];
+static _Atomic uint64_t lost_count;
+static _Thread_local volatile sig_atomic_t guarded, lost;
+
+/* Async-signal-safe calls only; mmap() is a bare system call. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    const int before = errno;
+
+    if (guarded && info->si_code == BUS_ADRERR) {
+        /* Record the page before it becomes zeros, so that a reader of the zeros finds the record.
+         */
+        const uintptr_t page = (uintptr_t)info->si_addr & ~(guarded_page_bytes - 1);
+        const uint64_t index = atomic_fetch_add(&lost_count, 1);
+        if (index < PAGES_MOST)
+            atomic_store(&lost_pages[index], page);
+        if (mmap((void *)page, guarded_page_bytes, PROT_READ,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == (void *)page) {
+            lost = 1;
+            errno = before;
+            return;
+        }
+    }
+    if (former.sa_flags & SA_SIGINFO)
+        former.sa_sigaction(number, info, context);
+    else if (former.sa_handler != SIG_DFL && former.sa_handler != SIG_IGN)
+        former.sa_handler(number);
+    else
+        signal(SIGBUS, SIG_DFL); /* the fault recurs */
+    errno = before;
+}
+
+void fault_guard_install(void)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_NODEFER};
+    struct sigaction now;
+
+    sigemptyset(&action.sa_mask);
+    pthread_mutex_lock(&lock);
+    if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_bus_error) {
+        guarded_page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
+        former = now;
+        sigaction(SIGBUS, &action, NULL);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void fault_guard_begin(void)
+{
+    lost = 0;
+    guarded = 1;
+}
+
+/* Number of recorded pages to check. */
+static uint64_t note_count(void)
+{
+    const uint64_t count = atomic_load(&lost_count);
+
+    return count < PAGES_MOST ? count : PAGES_MOST;
+}
+
+bool fault_guard_end(const void *bytes, size_t length)
+{
+    const uintptr_t first = (uintptr_t)bytes & ~(guarded_page_bytes - 1),
+                    end = (uintptr_t)bytes + length;
+
+    guarded = 0;
+    if (lost)
+        return false;
+    for (uint64_t i = 0, count = note_count(); i < count; i++) {
+        const uintptr_t page = atomic_load(&lost_pages[i]);
+        if (page >= first && page < end)
+            return false;
+    }
+    return atomic_load(&lost_count) <= PAGES_MOST;
+}
+
+void fault_guard_forget(const void *bytes, size_t length)
+{
+    const uintptr_t first = (uintptr_t)bytes, end = first + length;
+
+    for (uint64_t i = 0, count = note_count(); i < count; i++) {
+        const uintptr_t page = atomic_load(&lost_pages[i]);
+        if (page >= first && page < end)
+            atomic_store(&lost_pages[i], 0);
+    }
 }

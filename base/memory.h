@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * memory: allocation off the clock, with a reason when it fails.
+ * memory: allocation off the clock, with a reason when it fails; what this process may still use;
+ * maps of files that others cut.
  */
 #ifndef IOBENCH_BASE_MEMORY_H
 #define IOBENCH_BASE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,5 +40,51 @@ struct headroom {
 
 void headroom_find(struct headroom *headroom, const char *proc, const char *sys);
 uint64_t memory_available_bytes(void); /* of this machine's /proc and /sys */
+
+/* ---- control_group ----
+ *
+ * The folder of the control group in which this process counts for a controller, and what the
+ * group and each ancestor allow of the CPUs. The roots are arguments ("/proc", "/sys"). Any
+ * thread. */
+
+enum { CONTROL_GROUP_BYTES = 2048 }; /* of a path: containers within containers nest them */
+
+struct control_group {
+    char root[512],
+        folder[CONTROL_GROUP_BYTES]; /* of the hierarchy; in or below it, of the group */
+    bool version1;
+};
+
+/* controller: "memory", "cpu". In a container the group's path may be the host's and invisible:
+ * then the root stands for the group. Returns false if no group has the controller. */
+bool control_group_find(struct control_group *group, const char *controller, const char *proc,
+                        const char *sys);
+/* Go to the group above. Returns false at the root. */
+bool control_group_up(struct control_group *group);
+
+/* Return the smallest quota of CPUs, rounded down but at least 1; 0: none. */
+unsigned control_group_cpus(const char *proc, const char *sys);
+
+/* ---- fault_guard ----
+ *
+ * Reads mapped files that others may truncate. Touching a page past the new end, or one that
+ * storage cannot read, raises SIGBUS, which would end the program. Between begin and end such a
+ * page becomes zeros instead, and end reports the bytes as lost. Faults elsewhere go to the
+ * previous handler. */
+
+extern const char fault_guard_reason[];
+
+/* Install before maps are used, and again if another handler may have replaced it. Any thread,
+ * while no other uses a map. */
+void fault_guard_install(void);
+
+/* One guarded use at a time per thread. */
+void fault_guard_begin(void);
+/* Return false if a page of [bytes, bytes + length) is lost, to any thread, or if this thread lost
+ * any page since begin. */
+bool fault_guard_end(const void *bytes, size_t length);
+
+/* Forget lost pages of a range before it is unmapped. */
+void fault_guard_forget(const void *bytes, size_t length);
 
 #endif

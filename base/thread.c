@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/thread.h"
 
-#include "base/control_group.h"
 #include "base/file.h"
 #include "base/memory.h"
 

@@ -13,7 +13,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "base/startup.h"
+#include "base/child.h"
 #include "cachectl/residency.h"
 #include "cachectl/cold.h"
 #include "cachectl/evict.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * jobfile: job files like those of fio: a section (base/ini.h) is a job, and [global] applies to
- * all later sections. Main thread only.
+ * jobfile: job files like those of fio: a section (base/profiles/profiles.h) is a job, and [global]
+ * applies to all later sections. Main thread only.
  */
 #ifndef IOBENCH_CMD_JOBFILE_H
 #define IOBENCH_CMD_JOBFILE_H
 
-#include "base/ini.h"
 #include "base/option.h"
+#include "base/profiles/profiles.h"
 
 struct jobfile {
     struct ini ini;

@@ -2,7 +2,6 @@
 #include "cmd/line.h"
 
 #include "base/escape.h"
-#include "base/terminal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

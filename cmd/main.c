@@ -3,12 +3,12 @@
  * The program: finds the command, parses its options and runs it. The default command is the first
  * one in the registry, `run`.
  */
+#include "base/child.h"
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/nearest.h"
-#include "base/startup.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "cmd/help/help.h"

@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/image_header.h"
 #include "base/memory.h"
-#include "base/names.h"
+#include "base/nearest.h"
 #include "base/option.h"
 #include "formats/scan.h"
 #include "formats/sink.h"

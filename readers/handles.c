@@ -4,7 +4,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
-#include "base/fault_guard.h"
 #include "base/file.h"
 #include "base/memory.h"
 

@@ -6,7 +6,6 @@
  * it, and its size is checked again before each request.
  */
 #include "base/fail.h"
-#include "base/fault_guard.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"

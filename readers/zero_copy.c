@@ -2,8 +2,8 @@
 #include "readers/zero_copy.h"
 
 #include "base/bytes.h"
-#include "base/fault_guard.h"
 #include "base/file.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>

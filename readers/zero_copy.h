@@ -12,7 +12,7 @@
  * task instead of raising SIGBUS: -ESTALE if the file is shorter than when indexed, else -EIO. */
 void borrow_pages(struct io_task *task, const uint8_t *first, uint32_t bytes);
 
-/* Call first: files may be truncated, so mapped pages are used under base/fault_guard.h. Returns a
+/* Call first: files may be truncated, so mapped pages are used under fault_guard_begin(). Returns a
  * descriptor for borrow_resident(), or -1 if the kernel cannot tell which pages are resident. */
 int zero_copy_open(void);
 

@@ -2,7 +2,7 @@
 #include "report/words.h"
 
 #include "base/bytes.h"
-#include "base/terminal.h"
+#include "base/escape.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "telemetry/counters.h"
 
-#include "base/control_group.h"
 #include "base/fail.h"
+#include "base/memory.h"
 #include "telemetry/devices.h"
 #include "telemetry/plugins.h"
 

@@ -2,10 +2,10 @@
 #include "telemetry/guard.h"
 
 #include "base/atomic.h"
-#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/memory.h"
 
 #include <assert.h>
 #include <dirent.h>

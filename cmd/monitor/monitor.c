@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "base/stop.h"
 #include "base/file.h"
-#include "base/terminal.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "report/report.h"

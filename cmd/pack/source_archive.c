@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/module.h"
-#include "base/names.h"
+#include "base/nearest.h"
 #include "base/random.h"
 #include "dataset/store.h"
 #include "formats/format.h"

@@ -17,7 +17,6 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "base/plugin.h"
-#include "base/terminal.h"
 #include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"

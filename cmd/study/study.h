@@ -4,7 +4,7 @@
 #ifndef IOBENCH_CMD_STUDY_STUDY_H
 #define IOBENCH_CMD_STUDY_STUDY_H
 
-#include "base/ini.h"
+#include "base/profiles/profiles.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -3,10 +3,10 @@
  * iobench plan: the steps that a backend runs for one batch of a network, with the time that a
  * roofline predicts and, measured here, the time they take.
  */
+#include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/terminal.h"
 #include "cmd/commands.h"
 #include "cmd/json_file.h"
 #include "report/words.h"

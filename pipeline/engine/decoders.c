@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/fail.h"
-#include "base/fault_guard.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"

@@ -11,7 +11,7 @@
 #ifndef IOBENCH_PIPELINE_EVIDENCE_MEMORY_LIMIT_H
 #define IOBENCH_PIPELINE_EVIDENCE_MEMORY_LIMIT_H
 
-#include "base/control_group.h"
+#include "base/memory.h"
 #include "telemetry/procfile.h"
 
 struct memory_limit {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/loader/blocks.h"
 
-#include "base/fault_guard.h"
 #include "base/memory.h"
 
 #include <assert.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/reader_set.h"
 #include "tests/unit/unit.h"
 
-#include "base/fault_guard.h"
+#include "base/memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>

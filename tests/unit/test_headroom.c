@@ -2,7 +2,6 @@
  * Available memory and CPUs, from trees of files like those of kernels. */
 #include "tests/unit/folder.h"
 
-#include "base/control_group.h"
 #include "base/memory.h"
 
 #include <sys/resource.h>
