@@ -6,7 +6,7 @@
 #ifndef IOBENCH_TELEMETRY_COUNTERS_H
 #define IOBENCH_TELEMETRY_COUNTERS_H
 
-#include "telemetry/procfile.h"
+#include "telemetry/probe.h"
 
 /* ---- block devices (Documentation/admin-guide/iostats.rst) ---- */
 

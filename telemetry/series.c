@@ -193,14 +193,19 @@ double series_total(const struct series *series, uint32_t index, uint64_t from_n
     return sum;
 }
 
+static bool is_named(const struct metric *metric, const char *probe, const char *part,
+                     const char *quantity)
+{
+    return strcmp(metric->probe, probe) == 0 && strcmp(metric->quantity, quantity) == 0 &&
+           (!part || strcmp(metric->part, part) == 0);
+}
+
 uint32_t series_find(const struct series *series, const char *probe, const char *part,
                      const char *quantity)
 {
     uint32_t i = 0;
 
-    while (i < series->metric_count && (strcmp(series->metrics[i].probe, probe) != 0 ||
-                                        strcmp(series->metrics[i].quantity, quantity) != 0 ||
-                                        (part && strcmp(series->metrics[i].part, part) != 0)))
+    while (i < series->metric_count && !is_named(&series->metrics[i], probe, part, quantity))
         i++;
     return i;
 }
@@ -210,4 +215,251 @@ char *series_name(const struct metric *metric, char *text, size_t text_bytes)
     snprintf(text, text_bytes, "%s%s%s.%s", metric->probe, metric->part[0] ? "." : "", metric->part,
              metric->quantity);
     return text;
+}
+
+/* ---- headline figures ---- */
+
+/* From the metric's unit to the key's, from the key's to the table's. */
+#define RATE(key, heading, unit, scale, probe, quantity, leaves)                               \
+    {                                                                                          \
+        key, heading, unit, probe, NULL, quantity, NULL, MONITOR_RATE, 1, scale, false, leaves \
+    }
+#define BYTES(key, heading, probe, quantity, leaves) \
+    RATE(key, heading, "MB/s", 1e-6, probe, quantity, leaves)
+#define COUNT(key, heading, probe, quantity, leaves) \
+    RATE(key, heading, "/s", 1, probe, quantity, leaves)
+#define EACH(key, heading, probe, quantity, per, leaves)                                  \
+    {                                                                                     \
+        key, heading, "ms", probe, NULL, quantity, per, MONITOR_EACH, 1, 1, false, leaves \
+    }
+#define CPU(key, heading, quantity, leaves) /* from ms per s */                             \
+    {                                                                                       \
+        key, heading, "%", "cpu", "all", quantity, NULL, MONITOR_RATE, 0.1, 1, true, leaves \
+    }
+
+const struct monitor_figure monitor_figures[MONITOR_FIGURES] = {
+    BYTES("storage_read_bytes_per_s", "read", "disk", "read_bytes", 0),
+    COUNT("storage_read_count_per_s", "reads", "disk", "read_count", 3),
+    EACH("storage_read_ms", "a read", "disk", "read_ms", "read_count", 12),
+    BYTES("storage_write_bytes_per_s", "write", "disk", "write_bytes", 6),
+    BYTES("nfs_read_bytes_per_s", "nfs", "nfs", "server_read_bytes", 0),
+    COUNT("nfs_read_count_per_s", "READs", "nfs", "read_count", 4),
+    EACH("nfs_read_rtt_ms", "nfs rtt", "nfs", "read_rtt_ms", "read_count", 11),
+    COUNT("nfs_retransmission_count_per_s", "resent", "nfs", "read_retransmission_count", 7),
+    BYTES("lustre_read_bytes_per_s", "lustre", "lustre", "server_read_bytes", 0),
+    BYTES("infiniband_receive_bytes_per_s", "ib in", "infiniband", "receive_bytes", 0),
+    BYTES("infiniband_transmit_bytes_per_s", "ib out", "infiniband", "transmit_bytes", 13),
+    BYTES("net_receive_bytes_per_s", "net in", "net", "receive_bytes", 14),
+    BYTES("net_transmit_bytes_per_s", "net out", "net", "transmit_bytes", 9),
+    CPU("cpu_user_percent", "user", "user_ms", 0),
+    CPU("cpu_system_percent", "system", "system_ms", 5),
+    CPU("cpu_io_wait_percent", "iowait", "io_wait_ms", 0),
+    {"io_pressure_percent", "stalled", "%", "pressure", "io", "some_us", NULL, MONITOR_RATE, 1e-4,
+     1, false, 10},
+    {"page_cache_bytes", "cache", "GB", "memory", NULL, "cached_bytes", NULL, MONITOR_SUM, 1, 1e-9,
+     false, 8},
+    {"dirty_bytes", "dirty", "MB", "memory", NULL, "dirty_bytes", NULL, MONITOR_SUM, 1, 1e-6, false,
+     1},
+    {"gpu_utilization_percent", "gpu", "%", "gpu", NULL, "utilization_percent", NULL, MONITOR_MEAN,
+     1, 1, false, 0},
+    {"gpu_power_watts", "power", "W", "gpu", NULL, "power_milliwatts", NULL, MONITOR_SUM, 1e-3, 1,
+     false, 2},
+};
+
+bool monitor_counts(const struct series *series, const struct monitor_figure *figure)
+{
+    return series_find(series, figure->probe, figure->part, figure->quantity) <
+           series->metric_count;
+}
+
+int monitor_count_of(const struct monitor_figure *figure)
+{
+    for (int i = 0; figure->how == MONITOR_EACH && i < MONITOR_FIGURES; i++)
+        if (monitor_figures[i].how == MONITOR_RATE &&
+            strcmp(monitor_figures[i].probe, figure->probe) == 0 &&
+            strcmp(monitor_figures[i].quantity, figure->per) == 0)
+            return i;
+    return -1;
+}
+
+static double add_known(double a, double b)
+{
+    return isnan(a) ? b : isnan(b) ? a : a + b;
+}
+
+/* Return the growth of a probe's part, or of all; NAN if none is known. once: without the
+ * interfaces whose bytes a port counts, those of IPoIB and soft RoCE. */
+static double grown(const struct series *series, const char *probe, const char *part,
+                    const char *quantity, bool once, uint64_t from_ns, uint64_t to_ns)
+{
+    double sum = NAN;
+
+    for (uint32_t i = 0; i < series->metric_count; i++) {
+        const struct metric *metric = &series->metrics[i];
+        if (!is_named(metric, probe, part, quantity))
+            continue;
+        bool twice = once && strcmp(probe, "net") == 0 && strncmp(metric->part, "ib", 2) == 0;
+        for (uint32_t k = 0; once && strcmp(probe, "net") == 0 && k < series->metric_count; k++) {
+            const char *at = strchr(series->metrics[k].part, '@');
+            twice |= strcmp(series->metrics[k].probe, "infiniband") == 0 && at &&
+                     strcmp(at + 1, metric->part) == 0;
+        }
+        if (!twice)
+            sum = add_known(sum, series_total(series, i, from_ns, to_ns));
+    }
+    return sum;
+}
+
+double monitor_figure(const struct series *series, const struct monitor_figure *figure,
+                      uint64_t from_ns, uint64_t to_ns)
+{
+    double value, divisor = 0;
+
+    if (figure->how == MONITOR_RATE) {
+        /* Growth is between rows: divide by the time between the same rows. */
+        uint64_t first = series_row_after(series, from_ns), end = series_row_after(series, to_ns);
+        first -= first > 0; /* the last row up to from_ns, if any */
+        if (end > first)
+            divisor =
+                (double)(series_time_ns(series, end - 1) - series_time_ns(series, first)) / 1e9;
+    } else if (figure->how == MONITOR_EACH) {
+        divisor = grown(series, figure->probe, figure->part, figure->per, false, from_ns, to_ns);
+    }
+    if (figure->how == MONITOR_RATE || figure->how == MONITOR_EACH)
+        value = divisor > 0 ? grown(series, figure->probe, figure->part, figure->quantity, false,
+                                    from_ns, to_ns) /
+                                  divisor
+                            : NAN;
+    else {
+        /* The newest known levels in the interval: their sum or mean. */
+        double sum = 0;
+        unsigned count = 0;
+        for (uint32_t i = 0; i < series->metric_count; i++) {
+            if (!is_named(&series->metrics[i], figure->probe, figure->part, figure->quantity))
+                continue;
+            for (uint64_t row = series->row_count; row-- > 0;) {
+                const uint64_t time_ns = series_time_ns(series, row);
+                if (time_ns <= from_ns)
+                    break;
+                if (time_ns > to_ns || series_value(series, row, i) == PROBE_MISSING)
+                    continue;
+                sum += series_rate(series, row, i);
+                count++;
+                break;
+            }
+        }
+        value = count == 0 ? NAN : figure->how == MONITOR_MEAN ? sum / count : sum;
+    }
+    if (figure->of_a_cpu) { /* parts of the probe cpu, without "all" */
+        unsigned cpus = 0;
+        for (uint32_t i = 0; i < series->metric_count; i++)
+            cpus += strcmp(series->metrics[i].probe, "cpu") == 0 &&
+                    strcmp(series->metrics[i].quantity, "idle_ms") == 0;
+        value /= cpus > 1 ? cpus - 1 : 1;
+    }
+    return value * figure->factor;
+}
+
+void monitor_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
+                  double values[MONITOR_FIGURES])
+{
+    for (int i = 0; i < MONITOR_FIGURES; i++)
+        values[i] = monitor_figure(series, &monitor_figures[i], from_ns, to_ns);
+}
+
+/* ---- where bytes came from ---- */
+
+static double at_least_0(double value)
+{
+    return value <= 0 ? 0 : value; /* NAN stays */
+}
+
+void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
+                     struct provenance *provenance)
+{
+#define GREW(probe, quantity) grown(series, probe, NULL, quantity, true, from_ns, to_ns)
+#define COUNTS(probe, quantity) (series_find(series, probe, NULL, quantity) < series->metric_count)
+    /* Bytes counted by clients of storage servers; NAN without any. */
+    const double servers =
+        add_known(GREW("nfs", "server_read_bytes"), GREW("lustre", "server_read_bytes"));
+    const bool has_disks = COUNTS("disk", "read_bytes");
+
+    *provenance = (struct provenance){
+        .read = GREW("pipeline", "read_bytes"),
+        .received = add_known(GREW("infiniband", "receive_bytes"), GREW("net", "receive_bytes")),
+        .sent = add_known(GREW("infiniband", "transmit_bytes"), GREW("net", "transmit_bytes")),
+        .gradients = GREW("pipeline", "gradient_bytes"),
+    };
+    /* The process's counter is exact but includes NFS, and what a loop device reads from the cached
+     * pages of its file; device counters include other processes. */
+    if (has_disks) {
+        const double process = GREW("process", "read_bytes");
+        provenance->local = isnan(process) || COUNTS("disk", "loop_file_count")
+                                ? GREW("disk", "read_bytes")
+                                : at_least_0(process - (isnan(servers) ? 0 : servers));
+    }
+    /* Neither the process's nor the disk's counter includes commands that the reader sends to it.
+     */
+    const double commands = GREW("pipeline", "passthrough_bytes");
+    if (commands > 0)
+        provenance->local = add_known(provenance->local, commands);
+    provenance->excess = provenance->received - provenance->sent;
+    /* Bytes that no page cache of this machine holds: the reader itself has them from the server.
+     */
+    const double asked = GREW("pipeline", "client_bytes");
+    if (asked > 0 || COUNTS("nfs", "server_read_bytes") || COUNTS("lustre", "server_read_bytes")) {
+        provenance->witness = PROVENANCE_SERVER;
+        provenance->fabric = asked > 0 ? add_known(servers, asked) : servers;
+    } else if (has_disks) {
+        provenance->witness = PROVENANCE_DISK;
+    } else if (isnan(provenance->received) || COUNTS("disk", "memory_count")) {
+        provenance->witness = PROVENANCE_NOTHING;
+    } else {
+        provenance->witness = PROVENANCE_RECEIVED;
+        provenance->fabric = at_least_0(provenance->excess);
+    }
+    const double rest = provenance->read - provenance->local - provenance->fabric;
+    provenance->page_cache = at_least_0(rest);
+    provenance->ahead = at_least_0(-rest);
+#undef GREW
+#undef COUNTS
+}
+
+const char *const provenance_keys[PROVENANCE_PARTS] = {
+    "read_bytes",        "from_page_cache_bytes", "from_local_bytes",
+    "from_fabric_bytes", "ahead_bytes",           "fabric_receive_bytes",
+    "fabric_send_bytes", "fabric_excess_bytes",   "expected_gradient_bytes",
+};
+
+double *provenance_part(struct provenance *provenance, int part)
+{
+    double *const parts[PROVENANCE_PARTS] = {
+        &provenance->read,   &provenance->page_cache, &provenance->local,
+        &provenance->fabric, &provenance->ahead,      &provenance->received,
+        &provenance->sent,   &provenance->excess,     &provenance->gradients,
+    };
+
+    assert(part >= 0 && part < PROVENANCE_PARTS);
+    return parts[part];
+}
+
+void provenance_add(struct provenance *sum, const struct provenance *part)
+{
+    struct provenance copy = *part;
+
+    for (int i = 0; i < PROVENANCE_PARTS; i++)
+        *provenance_part(sum, i) += *provenance_part(&copy, i);
+    sum->witness = part->witness;
+}
+
+const char *provenance_witness_text(enum provenance_witness witness)
+{
+    static const char *const texts[] = {
+        [PROVENANCE_NOTHING] = "no disk and no network serves the data",
+        [PROVENANCE_DISK] = "bytes this process read from block devices",
+        [PROVENANCE_SERVER] = "bytes that the file system's server sent",
+        [PROVENANCE_RECEIVED] = "bytes received minus bytes sent, by the whole node",
+    };
+
+    return texts[witness];
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * series: samples of many metrics over time, and the rates derived from them.
+ * series: samples of many metrics over time, and what follows from them: rates, headline figures,
+ * and where bytes came from.
  *
  * Memory is allocated once. When it is full, either every second row is dropped and the interval
  * doubles (which costs counters only resolution), or the older half is dropped. One thread appends;
@@ -72,5 +73,82 @@ uint32_t series_find(const struct series *series, const char *probe, const char 
 
 /* Format as "disk.vda.read_bytes". Returns text. */
 char *series_name(const struct metric *metric, char *text, size_t text_bytes);
+
+/* ---- headline figures: activity of storage, fabric and processors within an interval ---- */
+
+enum monitor_how {
+    MONITOR_RATE, /* growth of all parts together, per second */
+    MONITOR_SUM,  /* sum of the last levels of all parts */
+    MONITOR_MEAN, /* mean of the last levels of all parts */
+    MONITOR_EACH, /* growth divided by the growth of another quantity: ms per READ */
+};
+
+struct monitor_figure {
+    const char *key;            /* with its unit: "storage_read_bytes_per_s" */
+    const char *heading, *unit; /* for a table: "read", "MB/s" */
+    const char *probe, *part;   /* part NULL: all of them */
+    const char *quantity, *per; /* per: of MONITOR_EACH */
+    enum monitor_how how;
+    double factor;       /* from the metric's unit to the key's */
+    double table_factor; /* from the key's unit to the table's */
+    bool of_a_cpu;       /* divided by the number of processors */
+    int leaves;          /* a table that is too wide, in this order from 1; 0: never */
+};
+
+enum { MONITOR_FIGURES = 21 };
+
+extern const struct monitor_figure monitor_figures[MONITOR_FIGURES];
+
+bool monitor_counts(const struct series *series, const struct monitor_figure *figure);
+
+/* Return the figure that counts the divisor of a MONITOR_EACH, which weights means over several
+ * intervals; -1 if time is the weight, or nothing counts. */
+int monitor_count_of(const struct monitor_figure *figure);
+
+/* Over rows in (from_ns, to_ns]; NAN if unknown, as without such a probe. */
+double monitor_figure(const struct series *series, const struct monitor_figure *figure,
+                      uint64_t from_ns, uint64_t to_ns);
+void monitor_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
+                  double values[MONITOR_FIGURES]);
+
+/* ---- where the bytes of an interval came from: how much of what the reader delivered was served
+ *      by the page cache, local disks and the fabric ---- */
+
+/* Source of the figure for bytes over the fabric. */
+enum provenance_witness {
+    PROVENANCE_NOTHING,  /* neither disk nor network serves the data: it is in memory */
+    PROVENANCE_DISK,     /* no fabric: only block devices beneath the data */
+    PROVENANCE_SERVER,   /* NFS or Lustre client counters */
+    PROVENANCE_RECEIVED, /* received - sent: no client counters, as with BeeGFS */
+};
+
+/* Provenance in bytes; NAN: unknown.
+ *   read + ahead = page_cache + local + fabric, and ahead or page_cache is 0. */
+struct provenance {
+    double read;           /* delivered by the reader */
+    double local;          /* from local disks, for this process */
+    double fabric;         /* from a storage server */
+    double page_cache;     /* the rest */
+    double ahead;          /* read by storage but not requested: kernel read-ahead, or the rest of a
+                              block */
+    double received, sent; /* by all fabrics of this node: InfiniBand, and interfaces that no port
+                              counts (IPoIB, soft-RoCE) */
+    double excess;         /* received - sent: storage reads, if gradient traffic is symmetric */
+    double gradients;      /* expected from the trainer's exchange */
+    enum provenance_witness witness;
+};
+
+void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_ns,
+                     struct provenance *provenance);
+
+/* The byte counts, `read` first, and their names in a result. */
+enum { PROVENANCE_PARTS = 9 };
+extern const char *const provenance_keys[PROVENANCE_PARTS];
+double *provenance_part(struct provenance *provenance, int part);
+
+/* Add part to *sum, whose witness becomes the part's. */
+void provenance_add(struct provenance *sum, const struct provenance *part);
+
+const char *provenance_witness_text(enum provenance_witness witness);
 
 #endif

@@ -28,7 +28,6 @@
 #include "report/words.h"
 #include "telemetry/counters.h"
 #include "telemetry/devices.h"
-#include "telemetry/mount.h"
 #include "telemetry/series.h"
 
 #include <arpa/inet.h>

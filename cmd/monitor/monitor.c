@@ -16,7 +16,7 @@
 #include "cmd/json_file.h"
 #include "report/report.h"
 #include "report/words.h"
-#include "telemetry/monitor.h"
+#include "telemetry/series.h"
 #include "telemetry/sampler.h"
 
 #include <errno.h>

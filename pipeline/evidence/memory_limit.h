@@ -12,7 +12,7 @@
 #define IOBENCH_PIPELINE_EVIDENCE_MEMORY_LIMIT_H
 
 #include "base/memory.h"
-#include "telemetry/procfile.h"
+#include "telemetry/probe.h"
 
 struct memory_limit {
     char from[CONTROL_GROUP_BYTES];       /* the previous group; "" if no limit was entered */

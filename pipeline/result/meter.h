@@ -7,7 +7,7 @@
 #define IOBENCH_PIPELINE_RESULT_METER_H
 
 #include "base/atomic.h"
-#include "telemetry/monitor.h"
+#include "telemetry/series.h"
 #include "telemetry/probe.h"
 
 enum meter_count {

@@ -8,7 +8,7 @@
 #ifndef IOBENCH_PIPELINE_RESULT_TIMELINE_H
 #define IOBENCH_PIPELINE_RESULT_TIMELINE_H
 
-#include "telemetry/provenance.h"
+#include "telemetry/series.h"
 
 enum { TIMELINE_ROWS = 2000, TIMELINE_KEY_BYTES = 128, TIMELINE_REASONS = 16 };
 

@@ -4,7 +4,7 @@
 
 #include "cachectl/outside.h"
 #include "telemetry/counters.h"
-#include "telemetry/mount.h"
+#include "telemetry/devices.h"
 
 /* Words are within the text and never empty, and there are no more words than bytes. */
 static void walk(struct text text)

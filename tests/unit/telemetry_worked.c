@@ -3,8 +3,7 @@
  * two GPUs, over samples at 1, 3 and 5 s. */
 #include "tests/unit/unit.h"
 
-#include "telemetry/monitor.h"
-#include "telemetry/provenance.h"
+#include "telemetry/series.h"
 
 #include <stdio.h>
 

@@ -30,7 +30,7 @@
 #include "report/report.h"
 #include "report/summary.h"
 #include "telemetry/devices.h"
-#include "telemetry/monitor.h"
+#include "telemetry/series.h"
 #include "telemetry/storage.h"
 #include "trainer/graph.h"
 

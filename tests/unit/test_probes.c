@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
-#include "telemetry/monitor.h"
+#include "telemetry/series.h"
 #include "telemetry/sampler.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "pipeline/result/meter.h"
 #include "telemetry/counters.h"
-#include "telemetry/monitor.h"
+#include "telemetry/series.h"
 #include "telemetry/probe.h"
 #include "telemetry/storage.h"
 
