@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 struct extent {
     uint64_t offset;
@@ -146,6 +147,13 @@ static inline const struct extent *catalog_extent(const struct catalog *catalog,
     return &catalog->records[record];
 }
 
+/* Return false for the keys that some tools store beside the samples of an LMDB. */
+static inline bool catalog_is_sample_key(const void *key, size_t bytes)
+{
+    return !(bytes == 7 && memcmp(key, "__len__", 7) == 0) &&
+           !(bytes == 8 && memcmp(key, "__keys__", 8) == 0);
+}
+
 uint64_t catalog_data_bytes(const struct catalog *catalog); /* sum of shard sizes */
 /* Hash name below the root, size and times of each shard: another value if a file was replaced or
  * written, even by one of equal size and mtime. The same through each client of a server: of device
@@ -154,5 +162,32 @@ uint64_t catalog_identity(const struct catalog *catalog);
 /* Return whether the records of each shard are numbered in the order in which they are stored,
  * which keys of LMDB need not be. */
 bool catalog_is_in_order(const struct catalog *catalog);
+
+/* ---- the names below the root of a data set: hashed, to detect files added or removed, and links
+ *      that leave it ----
+ *
+ * Skips hidden names, unfinished files and LMDB's lock file, which change without the data. */
+
+struct names_below {
+    uint64_t hash;
+    bool leave; /* a link leaves the root, or may: the kernel cannot tell */
+};
+
+/* Zero if the root is a file. */
+struct names_below names_below(const char *root);
+
+/* Hash also sizes and times of the files, as catalog_identity() those of shards; of a file that the
+ * root is its own. Asks for the status of each. Zero if there is no root. */
+uint64_t names_below_identity(const char *root);
+
+/* Return whether the walk above can reach this path, relative to the root: no "..", no empty part
+ * and no skipped name. */
+bool names_below_has(const char *below);
+
+/* Return whether a relative path stays below its folder: no "." and no "..", no empty part. */
+bool names_below_stays(const char *path);
+
+/* Return the part of path below root: "" for the root itself, NULL if path is not below it. */
+const char *names_below_path(const char *root, const char *path);
 
 #endif

@@ -7,6 +7,9 @@
 #ifndef IOBENCH_DATASET_HINTS_H
 #define IOBENCH_DATASET_HINTS_H
 
+#include "base/atomic.h"
+
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +51,36 @@ uint8_t *hints_pack(const struct hints *hints, size_t head_bytes, uint16_t absen
  * none. Returns 0, -ENOMEM, or -EPROTO with a reason if the bytes are not what hints_pack() made of
  * as many records. */
 int hints_unpack(struct hints *hints, const uint8_t *raw, size_t bytes);
+
+/* ---- made in passing, by decode threads in the first epoch of a job ---- */
+
+/* They are kept apart from those in use, which do not change while an epoch runs. Zeroed: not begun
+ * yet. */
+struct hinting {
+    bool is_over;       /* once and for all */
+    uint64_t epoch;     /* that makes hints */
+    struct hints *made; /* NULL before hinting_open() and after hinting_close() */
+    pthread_mutex_t lock;
+    uint64_t records, images; /* looked at, and of them those with a hint */
+    struct counter ns;        /* time of the decode threads */
+};
+
+/* Return the most memory that making and saving hints takes, besides those in use; 0 if hinting is
+ * NULL. */
+uint64_t hinting_bytes(const struct hinting *hinting, uint64_t records);
+
+/* Begin, unless it has begun or is over. Returns 0 or -ENOMEM. */
+int hinting_open(struct hinting *hinting, uint64_t records, uint64_t epoch);
+void hinting_close(struct hinting *hinting);
+
+/* Return whether hints are made in this epoch; false if hinting is NULL. Any thread. */
+static inline bool hinting_wants(const struct hinting *hinting, uint64_t epoch)
+{
+    return hinting && hinting->made && hinting->epoch == epoch;
+}
+
+/* Keep the hint of a record; 0 bytes: it can have none. The first of several draws counts. If
+ * memory runs out, the record counts as not drawn. Any thread. */
+void hinting_put(struct hinting *hinting, uint64_t record, const void *bytes, size_t count);
 
 #endif

@@ -5,12 +5,10 @@
 #include "base/memory.h"
 #include "dataset/catalog.h"
 #include "dataset/store.h"
-#include "dataset/zstd_stream.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <isa-l/igzip_lib.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 enum { INPUT_BYTES = 256 * 1024, SKIP_BYTES = 64 * 1024, FREE_BYTES = 64 << 20 };
@@ -23,7 +21,7 @@ struct inflate {
     uint64_t times;             /* largest allowed ratio of stream size to file size; 0: any */
     bool end;                   /* of the file */
     struct inflate_state state; /* its input buffer serves zstd, too */
-    struct zstd_stream *zstd;
+    void *zstd;
     bool frame_complete; /* of zstd */
     uint8_t input[INPUT_BYTES], skipped[SKIP_BYTES];
 };
@@ -52,7 +50,9 @@ int inflate_reopen(struct inflate *inflate, const char *path, uint32_t compressi
     inflate->end = inflate->frame_complete = false;
     inflate->state.avail_in = 0;
     if (inflate->compression == SHARD_ZSTD)
-        return zstd_stream_begin(&inflate->zstd);
+        return zstd_present ? zstd_present->begin(&inflate->zstd)
+                            : fail(ENOTSUP, "this build cannot read zstd: install libzstd-dev and "
+                                            "build again");
     begin_member(inflate);
     return 0;
 }
@@ -78,7 +78,8 @@ void inflate_close(struct inflate *inflate)
     if (!inflate)
         return;
     store_close(inflate->file, false);
-    zstd_stream_free(inflate->zstd);
+    if (inflate->zstd)
+        zstd_present->free(inflate->zstd);
     free(inflate);
 }
 
@@ -115,8 +116,8 @@ static int64_t inflate_some(struct inflate *inflate, uint8_t *to, uint32_t count
         const uint32_t avail_in = state->avail_in;
         size_t used = avail_in, made;
         if (is_zstd) {
-            const char *wrong = zstd_stream_step(inflate->zstd, state->next_in, avail_in, &used, to,
-                                                 count, &made, &inflate->frame_complete);
+            const char *wrong = zstd_present->step(inflate->zstd, state->next_in, avail_in, &used,
+                                                   to, count, &made, &inflate->frame_complete);
             if (wrong)
                 return damaged(inflate, wrong);
             state->next_in += used;

@@ -6,6 +6,8 @@
 #ifndef IOBENCH_DATASET_INFLATE_H
 #define IOBENCH_DATASET_INFLATE_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct inflate;
@@ -30,5 +32,18 @@ void inflate_limit(struct inflate *inflate, uint64_t times);
 /* Offset of the next byte in the stream, and bytes of the file read so far. */
 uint64_t inflate_stream_offset(const struct inflate *inflate);
 uint64_t inflate_file_offset(const struct inflate *inflate);
+
+/* Zstandard streams from memory to memory, for dataset/inflate.c; one thread per stream. */
+struct zstd_ops {
+    /* Begin a stream, with *stream NULL the first time. Returns 0, or -ENOMEM with a reason. */
+    int (*begin)(void **stream);
+    void (*free)(void *stream); /* NULL is fine */
+    /* Inflate from the avail bytes at from, into at most count bytes at to. Sets *used and *made,
+     * and *complete if a frame ended exactly here. Returns NULL, or what is wrong. */
+    const char *(*step)(void *stream, const uint8_t *from, size_t avail, size_t *used, uint8_t *to,
+                        size_t count, size_t *made, bool *complete);
+};
+extern const struct zstd_ops zstd_stream;         /* for dataset/registry.c */
+extern const struct zstd_ops *const zstd_present; /* NULL: this build lacks libzstd */
 
 #endif

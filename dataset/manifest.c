@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/text_stream.h"
-#include "dataset/names_below.h"
+#include "dataset/catalog.h"
 #include "dataset/store.h"
 
 #include <assert.h>

@@ -14,6 +14,7 @@
 #define IOBENCH_DATASET_SIDECAR_H
 
 #include "dataset/catalog.h"
+#include "dataset/hints.h"
 
 enum sidecar_place {
     SIDECAR_BESIDE, /* ROOT/.iobench-index, or ROOT.iobench-index when the root is a file */
@@ -27,9 +28,6 @@ char *sidecar_path(const char *root, enum sidecar_place place);
  * the shards of the catalog, of which to set the ctime. */
 int sidecar_check_shards(const struct catalog *catalog, struct shard *dated);
 
-/* The same path for hints (dataset/hints_file.h). */
-char *sidecar_hints_path(const char *root, enum sidecar_place place);
-
 /* key: hash of the settings that affect the index. Creates a missing folder. */
 int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key);
 
@@ -37,5 +35,17 @@ int sidecar_save(const struct catalog *catalog, const char *path, uint64_t key);
  * damaged, -EPERM if untrusted: then index again. */
 int sidecar_load(const char *path, const char *root, const char *format, uint64_t key,
                  struct catalog **catalog);
+
+/* ---- the hints of a data set, kept where its index is, as .iobench-hints ----
+ *
+ * Used only for a data set with as many records and bytes. Untrusted, as an index. */
+
+/* Stores where: to free(). */
+int hints_file_save(const struct catalog *catalog, const struct hints *hints, char **path);
+
+/* Returns 0 and *hints, the newest usable ones of all places; NULL if there are none; a negative
+ * errno with the file in the reason if they are damaged, of other data (-ESTALE), or untrusted
+ * (-EPERM). */
+int hints_file_load(const struct catalog *catalog, struct hints **hints);
 
 #endif

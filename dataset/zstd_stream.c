@@ -1,34 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "dataset/zstd_stream.h"
+#include "dataset/inflate.h"
 
 #include "base/fail.h"
 
 #include <errno.h>
 #include <zstd.h>
 
-int zstd_stream_begin(struct zstd_stream **stream)
+static int begin_stream(void **stream)
 {
     if (!*stream)
-        *stream = (struct zstd_stream *)ZSTD_createDStream();
-    if (!*stream || ZSTD_isError(ZSTD_initDStream((ZSTD_DStream *)*stream)))
+        *stream = ZSTD_createDStream();
+    if (!*stream || ZSTD_isError(ZSTD_initDStream(*stream)))
         return fail(ENOMEM, "out of memory for a zstd stream");
     return 0;
 }
 
-void zstd_stream_free(struct zstd_stream *stream)
+static void free_stream(void *stream)
 {
-    ZSTD_freeDStream((ZSTD_DStream *)stream);
+    ZSTD_freeDStream(stream);
 }
 
-const char *zstd_stream_step(struct zstd_stream *stream, const uint8_t *from, size_t avail,
-                             size_t *used, uint8_t *to, size_t count, size_t *made, bool *complete)
+static const char *step_stream(void *stream, const uint8_t *from, size_t avail, size_t *used,
+                               uint8_t *to, size_t count, size_t *made, bool *complete)
 {
     ZSTD_inBuffer in = {from, avail, 0};
     ZSTD_outBuffer out = {to, count, 0};
-    size_t left = ZSTD_decompressStream((ZSTD_DStream *)stream, &out, &in);
+    size_t left = ZSTD_decompressStream(stream, &out, &in);
 
     *used = in.pos;
     *made = out.pos;
     *complete = left == 0;
     return ZSTD_isError(left) ? ZSTD_getErrorName(left) : NULL;
 }
+
+const struct zstd_ops zstd_stream = {begin_stream, free_stream, step_stream};

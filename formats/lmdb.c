@@ -34,7 +34,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "dataset/lmdb_keys.h"
+#include "dataset/catalog.h"
 #include "dataset/store.h"
 
 #include <assert.h>
@@ -373,7 +373,7 @@ static int visit_node(struct lmdb_walk *walk, const struct tree_level *level, co
             return fault(walk, place, "a large value's pages are used twice or missing");
         offset = first * page_bytes + PAGE_HEADER_BYTES;
     }
-    if (!lmdb_key_is_sample(key, key_bytes))
+    if (!catalog_is_sample_key(key, key_bytes))
         return 0;
     if (walk->keys) {
         snprintf(text, sizeof text, "%.*s", (int)key_bytes, (const char *)key);

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "dataset/inflate.h"
-#include "dataset/names_below.h"
+#include "dataset/catalog.h"
 #include "formats/scan.h"
 
 #include <assert.h>

@@ -37,9 +37,7 @@ libiobench_a_SOURCES += \
 	pipeline/engine/decoders.c \
 	pipeline/engine/decoders.h \
 	pipeline/engine/engine.c \
-	pipeline/engine/engine.h \
-	pipeline/engine/hinting.c \
-	pipeline/engine/hinting.h
+	pipeline/engine/engine.h
 libiobench_a_SOURCES += \
 	pipeline/evidence/invariants.c \
 	pipeline/evidence/invariants.h \

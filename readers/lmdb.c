@@ -9,7 +9,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "dataset/lmdb_keys.h"
+#include "dataset/catalog.h"
 #include "readers/zero_copy.h"
 #include "readers/plugins.h"
 
@@ -106,7 +106,7 @@ static int open_mapped(struct database *database, const struct catalog *catalog,
         return fail_lmdb(shard, "cannot open the database", code);
     for (uint64_t left = shard->layout + 1; code == 0 && left > 0;) {
         code = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
-        left -= code == 0 && lmdb_key_is_sample(key.mv_data, key.mv_size);
+        left -= code == 0 && catalog_is_sample_key(key.mv_data, key.mv_size);
     }
     mdb_cursor_close(cursor);
     if (code)

@@ -17,7 +17,7 @@
 #include "cmd/outputs.h"
 #include "cmd/pack/cursor.h"
 #include "cmd/pack/verify.h"
-#include "dataset/hints_file.h"
+#include "dataset/sidecar.h"
 #include "dataset/store.h"
 #include "decode/decoder.h"
 #include "decode/image.h"

@@ -28,7 +28,7 @@
 #include "cmd/program.h"
 #include "cmd/study/evaluate.h"
 #include "cmd/synthetic.h"
-#include "dataset/names_below.h"
+#include "dataset/catalog.h"
 #include "formats/format.h"
 #include "ranks/ranks.h"
 #include "report/load.h"

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/stats.h"
 #include "pipeline/engine/batches.h"
-#include "pipeline/engine/hinting.h"
+#include "dataset/hints.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/result/recorder.h"
 #include "pipeline/result/result.h"

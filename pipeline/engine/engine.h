@@ -8,7 +8,7 @@
 
 #include "base/stop.h"
 #include "dataset/catalog.h"
-#include "pipeline/engine/hinting.h"
+#include "dataset/hints.h"
 #include "pipeline/evidence/reach.h"
 #include "pipeline/result/recorder.h"
 #include "pipeline/result/result.h"

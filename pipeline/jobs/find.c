@@ -4,7 +4,7 @@
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/random.h"
-#include "dataset/hints_file.h"
+#include "dataset/sidecar.h"
 #include "dataset/store.h"
 #include "decode/decoder.h"
 #include "readers/reader.h"

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "dataset/hints_file.h"
 #include "dataset/sidecar.h"
 #include "decode/decoder.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * keep_hints: writes the hints that an epoch made (pipeline/engine/hinting.h) where those of the
- * data set are (dataset/hints_file.h). Those of records that were not drawn, or have good ones,
+ * keep_hints: writes the hints that an epoch made (dataset/hints.h) where those of the
+ * data set are (dataset/sidecar.h). Those of records that were not drawn, or have good ones,
  * stay as they are there. Main thread only.
  */
 #ifndef IOBENCH_PIPELINE_JOBS_KEEP_HINTS_H
 #define IOBENCH_PIPELINE_JOBS_KEEP_HINTS_H
 
-#include "pipeline/engine/hinting.h"
+#include "dataset/hints.h"
 #include "pipeline/jobs/session.h"
 
 /* Rank 0 writes the hints of all ranks, and then all ranks load them for later epochs. Once only,

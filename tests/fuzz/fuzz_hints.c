@@ -9,11 +9,11 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/fail.h"
-#include "dataset/hints_file.h"
 #include "dataset/sidecar.h"
 #include "decode/decoder.h"
 
 #include <errno.h>
+#include <string.h>
 
 enum { SIDE = 16, POINT = 10, GROUP = 4, CRC = 4, RECORDS = 2, RECORD = 10 };
 
@@ -58,7 +58,8 @@ static void try_file(const uint8_t *bytes, size_t count, bool mends)
         catalog = make_catalog();
     if (mends)
         mend_file(raw, count);
-    char *path = sidecar_hints_path(catalog->root, SIDECAR_BESIDE);
+    char *path = sidecar_path(catalog->root, SIDECAR_BESIDE);
+    memcpy(strrchr(path, '-'), "-hints", 6); /* in place of "-index" */
     FILE *file = path ? fopen(path, "wb") : NULL;
     FUZZ_CHECK(file && fwrite(raw, 1, count, file) == count && fclose(file) == 0);
     fail_clear();

@@ -6,7 +6,7 @@
 #ifndef IOBENCH_TESTS_NFS_STAND_IN_H
 #define IOBENCH_TESTS_NFS_STAND_IN_H
 
-#include "dataset/libnfs.h"
+#include "dataset/store_nfs.h"
 
 #include <stdint.h>
 

@@ -6,7 +6,7 @@
 #include "tests/unit/nfs_stand_in.h"
 #include "tests/unit/session.h"
 
-#include "dataset/nfs_link.h"
+#include "dataset/store_nfs.h"
 #include "dataset/store.h"
 
 #include <errno.h>
