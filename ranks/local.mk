@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-libiobench_a_SOURCES += ranks/memory.c ranks/none.c ranks/plugins.h \
-	ranks/ranks.c ranks/ranks.h ranks/registry.c ranks/words.h
+libiobench_a_SOURCES += ranks/plugins.h ranks/ranks.c ranks/ranks.h ranks/registry.c
 
 if HAVE_MPI
-libiobench_a_SOURCES += ranks/mpi.c ranks/mpi.h
+libiobench_a_SOURCES += ranks/mpi.c
 noinst_LIBRARIES += ranks/libmpi-ranks.a
 ranks_libmpi_ranks_a_SOURCES = ranks/mpi/mpi.h ranks/mpi/ranks.c cmd/net/mpi/transport.c trainer/mpi/exchange.c
 ranks_libmpi_ranks_a_CFLAGS = $(AM_CFLAGS) -fPIC

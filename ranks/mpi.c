@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "ranks/mpi.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -55,6 +55,7 @@ struct ranks_ops {
 };
 
 extern const struct plugin *const ranks_registry[];
+extern const struct module module_mpi; /* iobench-mpi.so: ranks, a transport and an exchange */
 
 /* A rank, as known to all. */
 struct ranks_peer {

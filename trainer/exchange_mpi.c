@@ -2,7 +2,7 @@
  * The mpi exchange's front end; the exchange is in the module iobench-mpi.so. */
 #include "trainer/plugins.h"
 
-#include "ranks/mpi.h"
+#include "ranks/ranks.h"
 
 const struct exchange_ops exchange_mpi = {
     .plugin = {.name = "mpi",

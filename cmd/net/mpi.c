@@ -4,7 +4,7 @@
  */
 #include "cmd/net/transport.h"
 
-#include "ranks/mpi.h"
+#include "ranks/ranks.h"
 
 const struct transport_ops transport_mpi = {
     .plugin = {.name = "mpi",

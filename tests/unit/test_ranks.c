@@ -5,7 +5,7 @@
 #include "tests/unit/manual_clock.h"
 #include "tests/unit/team.h"
 
-#include "ranks/words.h"
+#include "ranks/plugins.h"
 
 #include "base/clock.h"
 
