@@ -3,8 +3,8 @@
  * graph: a network as data: nodes in computation order, each producing one tensor of channels x
  * height x width floats per image. Holds shapes, parameters and counts; backends compute.
  *
- * A network is one file in trainer/networks/ that builds its graph with the calls below; each call
- * adds a node and returns its number. Errors (bad shape, out of memory) are kept in the graph, so
+ * A network of trainer/networks.c builds its graph with the calls below; each call adds a node and
+ * returns its number. Errors (bad shape, out of memory) are kept in the graph, so
  * that a network reads as a list; graph_seal() reports the first one.
  */
 #ifndef IOBENCH_TRAINER_GRAPH_H

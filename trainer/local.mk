@@ -2,13 +2,7 @@
 libiobench_a_SOURCES += \
 	trainer/bf16.h trainer/backend.c trainer/backend.h trainer/backend_registry.c \
 	trainer/graph.c trainer/graph.h \
-	trainer/networks/alexnet.c \
-	trainer/networks/googlenet.c \
-	trainer/networks/inception_bn.c \
-	trainer/networks/inception_v3.c \
-	trainer/networks/lenet.c \
-	trainer/networks/networks.h trainer/networks/parts.c trainer/networks/registry.c \
-	trainer/networks/resnet.c trainer/networks/vgg.c \
+	trainer/networks.c \
 	trainer/trainer.c trainer/trainer.h \
 	trainer/plugins.h trainer/registry.c \
 	trainer/accelerator.c trainer/accelerator.h \
