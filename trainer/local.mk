@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	trainer/bf16.h trainer/backend.c trainer/backend.h trainer/backend_registry.c \
+	trainer/backend.c trainer/backend.h trainer/backend_registry.c \
 	trainer/graph.c trainer/graph.h \
 	trainer/networks.c \
 	trainer/trainer.c trainer/trainer.h \
@@ -29,7 +29,7 @@ if HAVE_DNNL
 libiobench_a_SOURCES += trainer/backend_cpu.c trainer/cpu_settings.h
 noinst_LIBRARIES += trainer/libcpu.a
 trainer_libcpu_a_SOURCES = trainer/cpu/backend.c trainer/cpu/build.c trainer/cpu/cpu.h trainer/cpu/dnnl.c \
-	trainer/cpu/dnnl.h trainer/cpu/peaks.c trainer/cpu/program.c trainer/cpu/schedule.c
+	trainer/cpu/dnnl.h trainer/cpu/schedule.c
 trainer_libcpu_a_CFLAGS = $(AM_CFLAGS) -fPIC
 CPU_LIBS = $(TAKE_CPU) trainer/libcpu.a $(DNNL_LIBS)
 module_PROGRAMS += iobench-cpu.so

@@ -10,7 +10,7 @@
  * the root of EPSILON. */
 #include "tests/unit/training.h"
 
-#include "trainer/bf16.h"
+#include "trainer/cpu/cpu.h"
 
 #include <errno.h>
 

@@ -166,7 +166,7 @@ static void add_primitive(struct cpu_program *program, dnnl_primitive_desc_t des
     struct cpu_step step = {.kind = CPU_PRIMITIVE, .node = node};
 
     if (program->code == 0) /* one may take oneDNN a second */
-        program->code = tick_ask(program->model->config->tick);
+        program->code = tick_ask(program->model->config.tick);
     if (program->code)
         return;
     keep_status(program, dnnl_primitive_create(&step.primitive, desc), node);
@@ -431,16 +431,6 @@ static const struct cpu_tensor *floats_of(struct cpu_program *program, uint32_t 
     if (!own->floats.layout)
         own->floats = change(program, &own->output, 0, number);
     return &own->floats;
-}
-
-/* Convert the output of a node that the program stores in INT8. */
-static void hold_as_planned(struct cpu_program *program, uint32_t number)
-{
-    const struct quantise_node *quantised = program->model->quantised;
-    struct cpu_node *own = &program->nodes[number];
-
-    if (quantised && quantised[number].step > 0 && !own->hidden && !(own->output.step > 0))
-        own->output = change(program, &own->output, quantised[number].step, number);
 }
 
 static dnnl_prop_kind_t forward_kind(const struct cpu_program *program)
@@ -846,6 +836,7 @@ static void build_forward(struct cpu_program *program)
         [GRAPH_DROPOUT] = build_dropout,
     };
     const struct graph *graph = program->model->graph;
+    const struct quantise_node *quantised = program->model->quantised;
     const uint32_t last = graph->node_count - 1;
 
     for (uint32_t i = 0; i < graph->node_count && !program->code; i++) {
@@ -862,13 +853,14 @@ static void build_forward(struct cpu_program *program)
         }
         if (i == 0)
             continue; /* the images are neither observed nor held in INT8 */
-        if (program->model->calibration && !own->hidden && !(own->output.step > 0) &&
+        if (program->model->config.calibration && !own->hidden && !(own->output.step > 0) &&
             !program->code) { /* padding of channel blocks is zero */
             const uint32_t output = own->output.buffer;
             add_step(program, CPU_OBSERVE, i, output, output)->floats =
                 own->output.layout->bytes / sizeof(float);
         }
-        hold_as_planned(program, i);
+        if (quantised && quantised[i].step > 0 && !own->hidden && !(own->output.step > 0))
+            own->output = change(program, &own->output, quantised[i].step, i);
     }
     if (program->code)
         return;
@@ -1348,16 +1340,10 @@ static void place_buffers(struct cpu_program *program)
                              (unsigned long long)program->kept_bytes);
 }
 
-int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
-                       struct cpu_program **created)
+int cpu_program_build(struct cpu_program *program)
 {
-    struct cpu_program *program = memory_zeroed(sizeof *program);
+    struct cpu_model *model = program->model;
 
-    if (!program)
-        return -ENOMEM;
-    program->model = model;
-    program->count = count;
-    program->training = training;
     program->nodes = memory_array(model->graph->node_count, sizeof *program->nodes);
     if (!program->nodes)
         program->code = -ENOMEM;
@@ -1367,7 +1353,7 @@ int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
     if (!program->code) {
         build_forward(program);
         model->homes_known = true;
-        if (training)
+        if (program->training)
             build_backward(program);
         check_layouts(program);
     }
@@ -1379,10 +1365,5 @@ int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
     }
     free(program->nodes);
     program->nodes = NULL;
-    const int code = program->code;
-    if (code)
-        cpu_program_destroy(program);
-    else
-        *created = program;
-    return code;
+    return program->code;
 }

@@ -27,23 +27,23 @@
 #include "trainer/lifetimes.h"
 #include "trainer/quantise.h"
 
+#include <string.h>
+
 /* Shared by all programs of a state. */
 struct cpu_model {
     const struct graph *graph;
-    const struct backend_config *config; /* asked while programs are built */
+    struct backend_config config;
     struct cpu_dnnl dnnl;
     float *parameters, *gradients, *momenta,
         *statistics;                             /* gradients, momenta: NULL for inference */
     const struct cpu_layout **canonical, **home; /* per parameter */
     bool homes_known;
     uint64_t parameter_version; /* incremented when parameters change */
-    uint64_t seed;
     /* Of activations, their gradients and the weights that layers read: dnnl_f32 or dnnl_bf16. All
      * else, the arenas above included, is FP32. */
     dnnl_data_type_t type;
     enum cpu_gradients weight_gradients;
     struct quantise_node *quantised; /* per node, for INT8; NULL: none, as always with BF16 */
-    struct calibration *calibration; /* NULL: not calibrating */
 };
 
 /* Storage of a tensor: in the shared arena, in the program's own memory, or elsewhere. */
@@ -139,35 +139,39 @@ struct cpu_program {
     uint64_t *took_ns; /* per step, summed over runs; NULL: not timed */
 };
 
-/* ---- threads ---- */
-
-/* One thread's share, [first, end), of some work. */
-typedef void (*cpu_part)(const void *context, uint64_t first, uint64_t end);
-/* Split `count` items among all threads in multiples of `unit`; return when all are done. */
-void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context);
-
-/* ---- build.c, program.c ---- */
-
-/* Returns 0 or a negative errno. */
-int cpu_program_create(struct cpu_model *model, uint32_t count, bool training,
-                       struct cpu_program **created);
-void cpu_program_destroy(struct cpu_program *program);
-/* Bind the program's tensors to the arena, of at least program->arena_bytes. */
-int cpu_program_bind(struct cpu_program *program, void *arena);
-int cpu_program_run(struct cpu_program *program, const struct trainer_batch *batch,
-                    struct backend_loss *loss);
-
-/* ---- peaks.c ---- */
-
-/* Measure the schedule's peaks, of matrix products in that type, on OpenMP's current number of
- * threads. */
-int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *schedule);
+/* Build the steps of a program whose model, number of images and pass are set (build.c). Returns 0
+ * or a negative errno. */
+int cpu_program_build(struct cpu_program *program);
 
 /* ---- schedule.c ---- */
 
 /* Append the program's steps. passes: number of timed runs. */
 int cpu_program_list(const struct cpu_program *program, uint32_t passes, struct schedule *schedule);
+/* Measure the schedule's peaks, of matrix products in that type, on OpenMP's current number of
+ * threads. */
+int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *schedule);
 
 extern const struct backend_ops iobench_backend_cpu; /* what the program finds in the module */
+
+/* ---- BF16: the upper half of a single-precision number ---- */
+
+static inline float bf16_to_float(uint16_t value)
+{
+    const uint32_t bits = (uint32_t)value << 16;
+    float number;
+
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+/* To the nearest, ties to even; a NaN stays one. */
+static inline uint16_t bf16_of_float(float number)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &number, sizeof bits);
+    const bool is_nan = (bits & INT32_MAX) > 0x7f800000;
+    return (uint16_t)((is_nan ? bits | 0x400000 : bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
 
 #endif

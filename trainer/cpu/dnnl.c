@@ -13,13 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-struct request {
-    const struct cpu_operation *operation;
-    dnnl_engine_t engine;
-    dnnl_primitive_attr_t attributes;
-    dnnl_primitive_desc_t hint, *desc;
-};
-
 /* DENSE: no dilation. DATA: input and output, in one layout. LISTED: an element of a list. */
 #if DNNL_VERSION_MAJOR < 3
 union description {
@@ -32,27 +25,25 @@ union description {
     dnnl_binary_desc_t binary;
 };
 
-static dnnl_status_t create_desc(const struct request *request,
-                                 const union description *description, dnnl_primitive_desc_t hint,
-                                 dnnl_status_t status)
+static dnnl_status_t create_desc(dnnl_primitive_desc_t *desc, const union description *description,
+                                 dnnl_primitive_attr_t attributes, dnnl_engine_t engine,
+                                 dnnl_primitive_desc_t hint, dnnl_status_t status)
 {
     return status ? status
-                  : dnnl_primitive_desc_create(request->desc, description, request->attributes,
-                                               request->engine, hint);
+                  : dnnl_primitive_desc_create(desc, description, attributes, engine, hint);
 }
 
 typedef dnnl_memory_desc_t listed;
 #define DENSE
 #define DATA(RAW) RAW
 #define LISTED(RAW) (*(RAW))
-#define CREATE_LIST(NAME, ...)                                                           \
-    dnnl_##NAME##_primitive_desc_create(request->desc, __VA_ARGS__, request->attributes, \
-                                        request->engine)
-#define CREATE_AFTER(HINT, NAME, ...)        \
-    create_desc(request, &description, HINT, \
+#define CREATE_LIST(NAME, ...) \
+    dnnl_##NAME##_primitive_desc_create(desc, __VA_ARGS__, attributes, dnnl->engine)
+#define CREATE_AFTER(HINT, NAME, ...)                               \
+    create_desc(desc, &description, attributes, dnnl->engine, HINT, \
                 dnnl_##NAME##_desc_init((void *)&description, __VA_ARGS__))
 #define FORWARD(...) CREATE_AFTER(NULL, __VA_ARGS__)
-#define BACKWARD(...) CREATE_AFTER(request->hint, __VA_ARGS__)
+#define BACKWARD(...) CREATE_AFTER(hint, __VA_ARGS__)
 #define DESCRIPTION union description description;
 #define SUM_DEFAULTS
 #define ELTWISE_SCALE 1,
@@ -139,10 +130,9 @@ typedef const_dnnl_memory_desc_t listed;
 #define DATA(RAW) RAW, RAW
 #define LISTED(RAW) RAW
 #define CREATE_LIST(NAME, ...) FORWARD(NAME, __VA_ARGS__)
-#define FORWARD(NAME, ...)                                                           \
-    dnnl_##NAME##_primitive_desc_create(request->desc, request->engine, __VA_ARGS__, \
-                                        request->attributes)
-#define BACKWARD(NAME, ...) FORWARD(NAME, __VA_ARGS__, request->hint)
+#define FORWARD(NAME, ...) \
+    dnnl_##NAME##_primitive_desc_create(desc, dnnl->engine, __VA_ARGS__, attributes)
+#define BACKWARD(NAME, ...) FORWARD(NAME, __VA_ARGS__, hint)
 #define DESCRIPTION
 #define SUM_DEFAULTS , 0, dnnl_data_type_undef
 #define ELTWISE_SCALE
@@ -295,6 +285,41 @@ void cpu_dnnl_close(struct cpu_dnnl *dnnl)
     *dnnl = (struct cpu_dnnl){0};
 }
 
+/* ---- threads ----
+ *
+ * Functions of our own run on oneDNN's threads: those of libgomp, through the entry points that GCC
+ * compiles `#pragma omp parallel` to. Not every compiler has omp.h, and a second runtime would
+ * create a second set of threads. */
+
+void GOMP_parallel(void (*body)(void *argument), void *argument, unsigned threads, unsigned flags);
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
+
+struct work {
+    uint64_t count, unit;
+    cpu_part body;
+    const void *context;
+};
+
+static void do_share(void *argument)
+{
+    const struct work *work = argument;
+    const uint64_t threads = (uint64_t)omp_get_num_threads(), me = (uint64_t)omp_get_thread_num();
+    const uint64_t units = (work->count + work->unit - 1) / work->unit;
+    const uint64_t first = units * me / threads * work->unit;
+    const uint64_t end = units * (me + 1) / threads * work->unit;
+
+    if (first < work->count)
+        work->body(work->context, first, end < work->count ? end : work->count);
+}
+
+void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context)
+{
+    struct work work = {count, unit, body, context};
+
+    GOMP_parallel(do_share, &work, 0, 0);
+}
+
 /* ---- layouts ---- */
 
 /* The reason is left to the caller: if it goes on after an error of its own, that one counts. */
@@ -407,141 +432,84 @@ int cpu_reorder(const struct cpu_dnnl *dnnl, const struct cpu_layout *from_layou
 
 /* ---- operations ---- */
 
-static bool is_forward(const struct cpu_operation *operation)
-{
-    return operation->pass == dnnl_forward_training || operation->pass == dnnl_forward_inference;
-}
-
-/* Convolutions and fully connected layers. */
-static dnnl_status_t weighted(const struct request *request)
-{
-    const struct cpu_operation *with = request->operation;
-    const struct cpu_window *window = &with->window;
-    const dnnl_alg_kind_t direct = dnnl_convolution_direct;
-    const bool convolves = with->kind == CPU_CONVOLUTION;
-    cpu_raw_layout source = with->source->raw, weight = with->weight->raw;
-    cpu_raw_layout target = with->target->raw, bias = with->bias ? with->bias->raw : NULL;
-    DESCRIPTION
-
-    if (with->pass == dnnl_backward_data)
-        return convolves ? BACKWARD(convolution_backward_data, direct, source, weight, target,
-                                    window->strides, DENSE window->before, window->behind)
-                         : BACKWARD(inner_product_backward_data, source, weight, target);
-    if (with->pass == dnnl_backward_weights)
-        return convolves ? BACKWARD(convolution_backward_weights, direct, source, weight, bias,
-                                    target, window->strides, DENSE window->before, window->behind)
-                         : BACKWARD(inner_product_backward_weights, source, weight, bias, target);
-    return convolves ? FORWARD(convolution_forward, with->pass, direct, source, weight, bias,
-                               target, window->strides, DENSE window->before, window->behind)
-                     : FORWARD(inner_product_forward, with->pass, source, weight, bias, target);
-}
-
-static dnnl_status_t pool(const struct request *request)
-{
-    const struct cpu_operation *with = request->operation;
-    const struct cpu_window *window = &with->window;
-    const struct cpu_layout *from = with->source, *to = with->target;
-    cpu_raw_layout like = NULL, last = NULL, source = from->raw, target = to->raw;
-    DESCRIPTION
-
-    if (is_forward(with))
-        return FORWARD(pooling_forward, with->pass, with->algorithm, source, target,
-                       window->strides, window->sides, DENSE window->before, window->behind);
-    /* Make the target's layout channels last, if it is of single pixels and the source is channels
-     * last. Layouts of a pixel differ in no address, so that oneDNN and intern() take one for the
-     * other; but oneDNN has a fast kernel only for the source's own: 0.9 ms rather than 89 of the
-     * gradient of ResNet-50's. */
-    if (to->ndims == 4 && to->dims[2] == 1 && to->dims[3] == 1 &&
-        !cpu_raw_by_tag(&like, 4, from->dims, from->type, dnnl_acdb)) {
-        if (dnnl_memory_desc_equal(source, like) &&
-            !cpu_raw_by_tag(&last, 4, to->dims, to->type, dnnl_acdb))
-            target = last;
-        cpu_raw_destroy(like);
-    }
-    const dnnl_status_t status =
-        BACKWARD(pooling_backward, with->algorithm, source, target, window->strides, window->sides,
-                 DENSE window->before, window->behind);
-    if (target == last)
-        cpu_raw_destroy(last);
-    return status;
-}
-
-static dnnl_status_t norm(const struct request *request)
-{
-    const struct cpu_operation *with = request->operation;
-    cpu_raw_layout raw = with->source->raw;
-    DESCRIPTION
-
-    return is_forward(with) ? FORWARD(batch_normalization_forward, with->pass, DATA(raw),
-                                      with->epsilon, with->flags)
-                            : BACKWARD(batch_normalization_backward, with->pass, DATA(raw), raw,
-                                       with->epsilon, with->flags);
-}
-
-static dnnl_status_t eltwise(const struct request *request)
-{
-    const struct cpu_operation *with = request->operation;
-    cpu_raw_layout raw = with->source->raw;
-    DESCRIPTION
-
-    return is_forward(with) ? FORWARD(eltwise_forward, with->pass, with->algorithm, DATA(raw), 0, 0)
-                            : BACKWARD(eltwise_backward, with->algorithm, DATA(raw), raw, 0, 0);
-}
-
-static dnnl_status_t lrn(const struct request *request)
-{
-    const struct cpu_operation *with = request->operation;
-    const dnnl_alg_kind_t across = dnnl_lrn_across_channels;
-    cpu_raw_layout raw = with->source->raw;
-    DESCRIPTION
-
-    return is_forward(with) ? FORWARD(lrn_forward, with->pass, across, DATA(raw), with->size,
-                                      with->alpha, with->beta, with->k)
-                            : BACKWARD(lrn_backward, across, DATA(raw), raw, with->size,
-                                       with->alpha, with->beta, with->k);
-}
-
-static dnnl_status_t binary_sum(const struct request *request)
-{
-    cpu_raw_layout raw = request->operation->source->raw;
-    DESCRIPTION
-
-    return FORWARD(binary, dnnl_binary_add, raw, raw, raw);
-}
-
-/* Combine several tensors: their sum, or all their channels. */
-static dnnl_status_t concat_or_sum(const struct request *request)
-{
-    const struct cpu_operation *with = request->operation;
-    cpu_raw_layout target = with->target->raw;
-    listed raw[CPU_INPUTS_MAX];
-    float ones[CPU_INPUTS_MAX];
-
-    if (with->input_count > CPU_INPUTS_MAX)
-        return dnnl_invalid_arguments;
-    for (int i = 0; i < with->input_count; i++) {
-        raw[i] = LISTED(with->inputs[i]->raw);
-        ones[i] = 1;
-    }
-    return with->kind == CPU_CONCAT ? CREATE_LIST(concat, target, with->input_count, 1, raw)
-                                    : CREATE_LIST(sum, target, with->input_count, ones, raw);
-}
-
-dnnl_status_t cpu_dnnl_describe(const struct cpu_dnnl *dnnl, const struct cpu_operation *operation,
+dnnl_status_t cpu_dnnl_describe(const struct cpu_dnnl *dnnl, const struct cpu_operation *with,
                                 dnnl_primitive_attr_t attributes, dnnl_primitive_desc_t hint,
                                 dnnl_primitive_desc_t *desc)
 {
-    static dnnl_status_t (*const kinds[])(const struct request *request) = {
-        [CPU_CONVOLUTION] = weighted,
-        [CPU_INNER_PRODUCT] = weighted,
-        [CPU_NORM] = norm,
-        [CPU_ELTWISE] = eltwise,
-        [CPU_POOL] = pool,
-        [CPU_LRN] = lrn,
-        [CPU_ADD] = binary_sum,
-        [CPU_CONCAT] = concat_or_sum,
-        [CPU_SUM] = concat_or_sum};
+    const struct cpu_window *window = &with->window;
+    const struct cpu_layout *from = with->source, *to = with->target;
+    const dnnl_alg_kind_t direct = dnnl_convolution_direct, across = dnnl_lrn_across_channels;
+    const bool forward =
+        with->pass == dnnl_forward_training || with->pass == dnnl_forward_inference;
+    cpu_raw_layout source = from ? from->raw : NULL, target = to ? to->raw : NULL;
+    cpu_raw_layout weight = with->weight ? with->weight->raw : NULL;
+    cpu_raw_layout bias = with->bias ? with->bias->raw : NULL, like = NULL, last = NULL;
+    dnnl_status_t status;
+    listed inputs[CPU_INPUTS_MAX];
+    float ones[CPU_INPUTS_MAX];
+    DESCRIPTION
 
-    return kinds[operation->kind](
-        &(struct request){operation, dnnl->engine, attributes, hint, desc});
+    switch (with->kind) {
+    case CPU_CONVOLUTION:
+        if (with->pass == dnnl_backward_data)
+            return BACKWARD(convolution_backward_data, direct, source, weight, target,
+                            window->strides, DENSE window->before, window->behind);
+        if (with->pass == dnnl_backward_weights)
+            return BACKWARD(convolution_backward_weights, direct, source, weight, bias, target,
+                            window->strides, DENSE window->before, window->behind);
+        return FORWARD(convolution_forward, with->pass, direct, source, weight, bias, target,
+                       window->strides, DENSE window->before, window->behind);
+    case CPU_INNER_PRODUCT:
+        if (with->pass == dnnl_backward_data)
+            return BACKWARD(inner_product_backward_data, source, weight, target);
+        if (with->pass == dnnl_backward_weights)
+            return BACKWARD(inner_product_backward_weights, source, weight, bias, target);
+        return FORWARD(inner_product_forward, with->pass, source, weight, bias, target);
+    case CPU_NORM:
+        return forward ? FORWARD(batch_normalization_forward, with->pass, DATA(source),
+                                 with->epsilon, with->flags)
+                       : BACKWARD(batch_normalization_backward, with->pass, DATA(source), source,
+                                  with->epsilon, with->flags);
+    case CPU_ELTWISE:
+        return forward ? FORWARD(eltwise_forward, with->pass, with->algorithm, DATA(source), 0, 0)
+                       : BACKWARD(eltwise_backward, with->algorithm, DATA(source), source, 0, 0);
+    case CPU_LRN:
+        return forward ? FORWARD(lrn_forward, with->pass, across, DATA(source), with->size,
+                                 with->alpha, with->beta, with->k)
+                       : BACKWARD(lrn_backward, across, DATA(source), source, with->size,
+                                  with->alpha, with->beta, with->k);
+    case CPU_ADD:
+        return FORWARD(binary, dnnl_binary_add, source, source, source);
+    case CPU_POOL:
+        if (forward)
+            return FORWARD(pooling_forward, with->pass, with->algorithm, source, target,
+                           window->strides, window->sides, DENSE window->before, window->behind);
+        /* Make the target's layout channels last, if it is of single pixels and the source is
+         * channels last. Layouts of a pixel differ in no address, so that oneDNN and intern() take
+         * one for the other; but oneDNN has a fast kernel only for the source's own: 0.9 ms rather
+         * than 89 of the gradient of ResNet-50's. */
+        if (to->ndims == 4 && to->dims[2] == 1 && to->dims[3] == 1 &&
+            !cpu_raw_by_tag(&like, 4, from->dims, from->type, dnnl_acdb)) {
+            if (dnnl_memory_desc_equal(source, like) &&
+                !cpu_raw_by_tag(&last, 4, to->dims, to->type, dnnl_acdb))
+                target = last;
+            cpu_raw_destroy(like);
+        }
+        status = BACKWARD(pooling_backward, with->algorithm, source, target, window->strides,
+                          window->sides, DENSE window->before, window->behind);
+        if (target == last)
+            cpu_raw_destroy(last);
+        return status;
+    case CPU_CONCAT:
+    case CPU_SUM:
+        break;
+    }
+    if (with->input_count > CPU_INPUTS_MAX)
+        return dnnl_invalid_arguments;
+    for (int i = 0; i < with->input_count; i++) {
+        inputs[i] = LISTED(with->inputs[i]->raw);
+        ones[i] = 1;
+    }
+    return with->kind == CPU_CONCAT ? CREATE_LIST(concat, target, with->input_count, 1, inputs)
+                                    : CREATE_LIST(sum, target, with->input_count, ones, inputs);
 }

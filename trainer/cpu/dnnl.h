@@ -47,6 +47,13 @@ void cpu_dnnl_close(struct cpu_dnnl *dnnl);
 /* Returns 0, or a negative errno whose reason says what oneDNN could not do. */
 int cpu_check(dnnl_status_t status, const char *what);
 
+/* ---- threads ---- */
+
+/* One thread's share, [first, end), of some work. */
+typedef void (*cpu_part)(const void *context, uint64_t first, uint64_t end);
+/* Split `count` items among all threads in multiples of `unit`; return when all are done. */
+void cpu_share(uint64_t count, uint64_t unit, cpu_part body, const void *context);
+
 /* ---- layouts ---- */
 
 const struct cpu_layout *cpu_tagged(struct cpu_dnnl *dnnl, int ndims, const dnnl_dim_t *dims,
@@ -120,7 +127,7 @@ struct cpu_operation {
 /* Post-ops: add the previous contents of the target, then ReLU. */
 enum cpu_behind { CPU_RELU = 1, CPU_ACCUMULATE = 2 };
 
-dnnl_status_t cpu_dnnl_describe(const struct cpu_dnnl *dnnl, const struct cpu_operation *operation,
+dnnl_status_t cpu_dnnl_describe(const struct cpu_dnnl *dnnl, const struct cpu_operation *with,
                                 dnnl_primitive_attr_t attributes, dnnl_primitive_desc_t hint,
                                 dnnl_primitive_desc_t *desc);
 /* behind: flags of enum cpu_behind. summand: factor of the previous contents. */
