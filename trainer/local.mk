@@ -54,13 +54,10 @@ endif
 if HAVE_CUDA
 libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda_settings.h
 CUDA_SOURCES = base/module_version.c trainer/cuda/blocks.c trainer/cuda/blocks.h trainer/cuda/build.c trainer/cuda/cuda.c $(DNN_CHECKED) \
-	trainer/cuda/fuse.c trainer/cuda/fuse.h trainer/cuda/model.c trainer/cuda/model.h \
-	trainer/cuda/p2p.c trainer/cuda/program.c trainer/cuda/program.h \
-	trainer/cuda/step.c trainer/cuda/step.h
+	trainer/cuda/model.c trainer/cuda/model.h trainer/cuda/p2p.c trainer/cuda/program.c trainer/cuda/program.h
 # Without cuDNN: shapes, and the check of what computes them.
-DNN_CHECKED = trainer/cuda/dnn_shape.c trainer/cuda/dnn_shape.h trainer/cuda/dnn_trial.c \
-	trainer/cuda/dnn_trial.h
-DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c trainer/cuda/dnn_choices.h
+DNN_CHECKED = trainer/cuda/dnn_trial.c trainer/cuda/dnn_trial.h
+DNN_SOURCES = trainer/cuda/dnn.c trainer/cuda/dnn.h trainer/cuda/dnn_choices.c
 module_PROGRAMS += iobench-cuda.so
 iobench_cuda_so_SOURCES = $(CUDA_SOURCES) kernels/runtime.c kernels/runtime.h \
 	$(DNN_SOURCES)

@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "trainer/cuda/dnn_choices.h"
+#include "trainer/cuda/dnn.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -7,7 +7,6 @@
 #include "tests/cuda/place.h"
 
 #include "trainer/cuda/dnn.h"
-#include "trainer/cuda/dnn_trial.h"
 
 #include <errno.h>
 

@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "trainer/cuda/dnn_choices.h"
+#include "trainer/cuda/dnn.h"
 
 static void put_again(json_t *choices, const struct dnn_choice *choice, uint32_t candidates,
                       double milliseconds)

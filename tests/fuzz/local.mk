@@ -105,7 +105,7 @@ tests_fuzz_replay_escape_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_headroom_SOURCES = tests/fuzz/fuzz_headroom.c $(FUZZ_REPLAY)
 tests_fuzz_replay_headroom_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_plans_SOURCES = tests/fuzz/fuzz_plans.c $(FUZZ_REPLAY) \
-	trainer/cuda/dnn_choices.c trainer/cuda/dnn_choices.h
+	trainer/cuda/dnn_choices.c trainer/cuda/dnn.h
 tests_fuzz_replay_plans_LDADD = $(LIBIOBENCH_LIBS)
 tests_fuzz_replay_nfs_SOURCES = tests/fuzz/fuzz_nfs.c $(FUZZ_REPLAY)
 tests_fuzz_replay_nfs_LDADD = $(LIBIOBENCH_LIBS)

@@ -3,8 +3,28 @@
  * blocks: a graph rewritten into blocks, groups of nodes computed together. A sum applies the BNs
  * of its sides and the ReLU after it; a BN alone, with or without ReLU, is a sum of one side, and
  * so is a ReLU that no other block computes; a stem is BN, ReLU and max-pool. Tensors inside a
- * block are never stored. Blocks are in the order of their nodes; inputs are blocks. Knows no
- * device and no step.
+ * block are never stored. Blocks are in the order of their nodes; inputs are blocks. Knows
+ * no step.
+ *
+ * Fusions: which convolutions compute what surrounds them.
+ *
+ * Between two convolutions are BN and ReLU, perhaps also a sum. As separate steps they read and
+ * write whole tensors, which is most of what a step waits for. A convolution can
+ * - compute the sums that the BN after it needs (statistics),
+ * - apply BN and ReLU to its input while reading it, in both passes, so that the tensor between is
+ *   never stored (prologue); or a sum of one or two BNs and ReLU, which it stores for later users:
+ *   the other side of the next block, and the backward pass,
+ * - in the backward pass go through the ReLU before it, and compute the gradient sums of the BN
+ *   before that (norm), or of the two BNs of a sum, with a second gradient added.
+ *
+ * In inference, where BN is a scale and a bias per channel, a convolution can apply the BN after
+ * it, and a sum and ReLU after that; a convolution with a bias can add it and apply ReLU, in
+ * training too.
+ *
+ * On a device the fastest is chosen: an engine that fuses, by the time it took when it was chosen,
+ * or one that does not and the steps of our own around it, by the bytes they move. Where engines
+ * were not timed, the choice is a rule: fuse as much as cuDNN has engines for, unless the engine's
+ * workspace undoes what the fusion saves.
  */
 #ifndef IOBENCH_TRAINER_CUDA_BLOCKS_H
 #define IOBENCH_TRAINER_CUDA_BLOCKS_H
@@ -42,7 +62,7 @@ struct cuda_block {
     bool relu;
     bool needs_gradient;
     uint32_t user_count, first_user, last_user; /* blocks that read the output, counted per edge */
-    /* Chosen by fuse.h. */
+    /* The fusions. */
     uint32_t fusion[DNN_WEIGHT + 1]; /* of a convolution, by enum dnn_kind: bits of enum
                                       * dnn_fusion */
     enum cuda_output output;
@@ -54,16 +74,12 @@ struct cuda_blocks {
     uint32_t *of_node; /* the block that outputs a node; CUDA_NONE: inside a block */
 };
 
-struct cuda_blocks_config {
-    const struct graph *graph;
-    bool training;
-    bool keeps_nodes;                /* each node is a block of its own */
-    const struct cuda_chain *chains; /* of each node; NULL: none */
-};
-
-/* Make blocks and count their users. Returns -ENOMEM, or -ENOTSUP if a graph is not supported; call
- * cuda_blocks_free() in either case. */
-int cuda_blocks_make(struct cuda_blocks *blocks, const struct cuda_blocks_config *config);
+/* Make blocks of the model's graph, count their users and choose fusions. Returns -ENOMEM, or
+ * -ENOTSUP if a graph is not supported; call cuda_blocks_free() in either case. */
+int cuda_blocks_make(struct cuda_blocks *blocks, struct cuda_model *model, uint32_t images,
+                     bool training);
 void cuda_blocks_free(struct cuda_blocks *blocks);
+/* Return the BN after a convolution, in the sum or stem that reads its output; or CUDA_NONE. */
+uint32_t cuda_norm_after(const struct cuda_blocks *blocks, const struct cuda_block *convolution);
 
 #endif

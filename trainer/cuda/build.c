@@ -9,7 +9,6 @@
 
 #include "base/memory.h"
 #include "trainer/cuda/blocks.h"
-#include "trainer/cuda/fuse.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -436,6 +435,42 @@ static void emit_stem_backward(struct emitter *builder, const struct cuda_block 
 
 /* ---- convolutions ---- */
 
+/* Point the tensors that a fused convolution needs besides input, weights and output to the rows of
+ * its BNs: the two `before` it, and that `after` it. */
+static void fused_rows(const struct cuda_model *model, uint32_t fusion, const uint32_t before[2],
+                       uint32_t after, struct dnn_tensors *tensors)
+{
+    static const struct {
+        enum dnn_fusion fusion;
+        enum dnn_tensor which;
+        uint32_t row;
+        bool after;
+    } rows[] = {{DNN_PROLOGUE, DNN_IN_SCALE, CUDA_TYPED_SCALE, false},
+                {DNN_PROLOGUE, DNN_IN_BIAS, CUDA_TYPED_BIAS, false},
+                {DNN_STATISTICS, DNN_SUMS, CUDA_SUMS, true},
+                {DNN_STATISTICS, DNN_SQUARES, CUDA_SQUARES, true},
+                {DNN_SCALED, DNN_SCALE, CUDA_SCALE, true},
+                {DNN_SCALED, DNN_BIAS, CUDA_BIAS, true},
+                {DNN_NORM, DNN_MEAN, CUDA_MEAN, false},
+                {DNN_NORM, DNN_INVERSE, CUDA_INVERSE, false},
+                {DNN_NORM, DNN_GAMMA, CUDA_GAMMA, false},
+                {DNN_NORM, DNN_BETA, CUDA_BETA, false},
+                {DNN_NORM, DNN_D_GAMMA, CUDA_D_GAMMA, false},
+                {DNN_NORM, DNN_D_BETA, CUDA_D_BETA, false},
+                {DNN_NORM, DNN_A, CUDA_ABC, false},
+                {DNN_NORM, DNN_B, CUDA_ABC + 1, false},
+                {DNN_NORM, DNN_C, CUDA_ABC + 2, false}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const enum cuda_norm_row row = (enum cuda_norm_row)rows[i].row;
+        if (!(fusion & rows[i].fusion))
+            continue;
+        tensors->at[rows[i].which] = cuda_norm_row(model, rows[i].after ? after : before[0], row);
+        if (fusion & DNN_DUAL && !rows[i].after)
+            tensors->at[dnn_beside(rows[i].which)] = cuda_norm_row(model, before[1], row);
+    }
+}
+
 /* A block's convolution of that kind, with what is fused but without tensors. */
 static struct cuda_step convolution_of(const struct emitter *builder,
                                        const struct cuda_kernel *kernel,
@@ -446,9 +481,9 @@ static struct cuda_step convolution_of(const struct emitter *builder,
 
     step.convolution.shape =
         cuda_shape(builder->model, builder->program->count, own->node, kind, fusion);
-    cuda_fused_rows(builder->model, fusion, block_at(builder, own->inputs[0])->norms,
-                    kind == DNN_FORWARD ? cuda_norm_after(&builder->blocks, own) : CUDA_NONE,
-                    &step.convolution.tensors);
+    fused_rows(builder->model, fusion, block_at(builder, own->inputs[0])->norms,
+               kind == DNN_FORWARD ? cuda_norm_after(&builder->blocks, own) : CUDA_NONE,
+               &step.convolution.tensors);
     return step;
 }
 
@@ -813,15 +848,8 @@ struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool
 
     if (code == 0) {
         *program = (struct cuda_program){.model = model, .count = count, .training = training};
-        code = cuda_blocks_make(
-            &builder.blocks,
-            &(struct cuda_blocks_config){.graph = model->graph,
-                                         .training = training,
-                                         .keeps_nodes = model->config.calibration != NULL,
-                                         .chains = model->chains});
+        code = cuda_blocks_make(&builder.blocks, model, count, training);
     }
-    if (code == 0)
-        code = cuda_fuse(&builder.blocks, model, count, training);
     if (code == 0) {
         builder.values = memory_array(builder.blocks.count, sizeof *builder.values);
         code = builder.values ? 0 : -ENOMEM;

@@ -12,8 +12,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "trainer/cuda/dnn_choices.h"
-#include "trainer/cuda/dnn_trial.h"
 
 #include <assert.h>
 #include <cudnn.h>

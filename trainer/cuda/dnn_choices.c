@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "trainer/cuda/dnn_choices.h"
+#include "trainer/cuda/dnn.h"
 
 #include "base/clock.h"
 #include "base/draft.h"
