@@ -13,7 +13,7 @@ iobench_SOURCES = \
 	cmd/main.c cmd/members.c cmd/members.h cmd/network.c cmd/network.h cmd/outputs.c cmd/outputs.h \
 	cmd/program.c cmd/program.h cmd/registry.c cmd/sandbox.c cmd/sandbox.h \
 	cmd/synthetic.c cmd/synthetic.h \
-	cmd/checkpoint/checkpoint.c cmd/checkpoint/report.c cmd/checkpoint/report.h \
+	cmd/checkpoint/checkpoint.c cmd/checkpoint/checkpoint.h \
 	cmd/doctor/doctor.c \
 	cmd/help/help.c cmd/help/help.h cmd/help/list.c \
 	cmd/infer/infer.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * io_uring: the ring of the reader of that name, with writes. */
-#include "cmd/checkpoint/writer.h"
+#include "cmd/checkpoint/save.h"
 
 #include "base/clock.h"
 #include "base/fail.h"

@@ -8,16 +8,16 @@ import sys
 
 # Sources whose readings of the clock become rates that a command prints: reached through a guard only.
 MEASURES = """
-    cmd/checkpoint/save cmd/checkpoint/writes cmd/monitor/monitor cmd/net/measure cmd/net/rhythm cmd/pack/packing cmd/pack/verify pipeline/engine/account
+    cmd/checkpoint/job cmd/checkpoint/save cmd/monitor/monitor cmd/net/measure cmd/net/rhythm cmd/pack/packing cmd/pack/verify pipeline/engine/account
     pipeline/engine/engine readers/service""".split()
 # Sources that read it for something else, or whose times are parts of an epoch that those measure.
 OTHERS = {
     "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp cmd/net/transport kernels/runtime
-        cmd/checkpoint/job cmd/checkpoint/shared cmd/net/beside cmd/study/study cmd/sweep/sweep pipeline/jobs/run
+        cmd/checkpoint/checkpoint cmd/net/beside cmd/study/study cmd/sweep/sweep pipeline/jobs/run
         pipeline/jobs/session pipeline/result/recorder readers/handles
         cmd/line""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
-    "parts of a checkpoint": "cmd/checkpoint/writer cmd/checkpoint/writer_uring",
+    "parts of a checkpoint": "cmd/checkpoint/registry cmd/checkpoint/writer_uring",
     "parts of an epoch": """pipeline/engine/ pipeline/loader/ pipeline/jobs/train pipeline/jobs/keep_hints readers/ trainer/
         shuffle/plan decode/""",
     "what computing costs, of no storage": "shuffle/quality",

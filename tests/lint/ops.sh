@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lint.sh"
 
 # Wrappers.
-WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|cmd/pack/source|cmd/checkpoint/writer|cmd/net/transport|trainer/(trainer|backend|exchange))\.c$'
+WRAPPERS='^(formats/format|readers/reader|shuffle/plan|decode/decoder|telemetry/probe|ranks/ranks|dataset/store|cmd/pack/source|cmd/checkpoint/save|cmd/net/transport|trainer/(trainer|backend|exchange))\.c$'
 FAMILIES='(format|reader|plan|decoder|probe|trainer|backend|exchange|origin|ranks|transport)'
 
 lint() {

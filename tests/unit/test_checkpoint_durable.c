@@ -6,7 +6,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
-#include "cmd/checkpoint/job.h"
+#include "cmd/checkpoint/checkpoint.h"
 
 #include <dirent.h>
 #include <pthread.h>

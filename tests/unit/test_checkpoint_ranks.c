@@ -4,7 +4,7 @@
 #include "tests/unit/golden.h"
 #include "tests/unit/team.h"
 
-#include "cmd/checkpoint/shared.h"
+#include "cmd/checkpoint/checkpoint.h"
 
 #include <dirent.h>
 
@@ -35,7 +35,7 @@ static int collect(struct ranks *ranks)
     struct checkpoint_row row = {0};
 
     histogram_add_many(&mine.latency_ns, 1000, rank + 1); /* of 1, 2 and 3 writes */
-    const int code = shared_collect(&shared, 3, &written, &row);
+    const int code = checkpoint_collect(&shared, 3, &written, &row);
     if (code == 0 && rank == 2) {
         assert_int_equal(row.bytes, 6000);        /* 1000 + 3000 + 2000 */
         assert_int_equal(row.synced_bytes, 5500); /* 1000 + 3000 + 1500 */

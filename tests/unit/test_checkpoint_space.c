@@ -5,7 +5,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/fail.h"
-#include "cmd/checkpoint/job.h"
+#include "cmd/checkpoint/checkpoint.h"
 
 #include <errno.h>
 #include <sys/statvfs.h>

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "base/option.h"
 #include "cmd/run/beside.h"
-#include "cmd/checkpoint/report.h"
+#include "cmd/checkpoint/checkpoint.h"
 #include "cmd/net/beside.h"
 #include "cmd/net/report.h"
 #include "cmd/line.h"

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "cmd/checkpoint/save.h"
-#include "cmd/checkpoint/writer.h"
 
 #include <errno.h>
 #include <unistd.h>

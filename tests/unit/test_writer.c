@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "cmd/checkpoint/writer.h"
+#include "cmd/checkpoint/save.h"
 
 #include <errno.h>
 #include <fcntl.h>

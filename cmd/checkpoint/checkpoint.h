@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * job: measures checkpoints: writes them as often as asked, between the steps of an emulated
+ * checkpoint: measures checkpoints: writes them as often as asked, between the steps of an emulated
  * training loop if there is one, then reads them back from cold caches and verifies them.
  *
  * The ranks of the model are divided among the processes of the job (mpirun, srun); a process has a
  * thread for each of its ranks. The first process alone makes, completes and removes checkpoints.
  */
-#ifndef IOBENCH_CMD_CHECKPOINT_JOB_H
-#define IOBENCH_CMD_CHECKPOINT_JOB_H
+#ifndef IOBENCH_CMD_CHECKPOINT_CHECKPOINT_H
+#define IOBENCH_CMD_CHECKPOINT_CHECKPOINT_H
 
 #include "cmd/checkpoint/save.h"
 #include "pipeline/result/result.h"
 #include "pipeline/settings/settings.h"
+#include "ranks/ranks.h"
+#include "telemetry/storage.h"
+
+#include <jansson.h>
 
 struct checkpoint_job {
     const char *path, *command; /* command: the command line, for the report */
@@ -29,8 +33,7 @@ struct checkpoint_job {
     uint64_t seed, io_timeout_ns, rank_timeout_ns, mtbf_ns;
     struct cold_settings cold;
     /* Before each checkpoint; NULL: nobody looks. */
-    void (*progress)(void *context, bool is_read, uint64_t number, uint64_t total,
-                     uint64_t elapsed_ns);
+    void (*progress)(void *context, bool is_read, uint64_t number, uint64_t total);
     void *progress_context;
 };
 
@@ -84,5 +87,36 @@ enum checkpoint_durability checkpoint_durability(const struct checkpoint_row *ro
 int checkpoint_run(const struct checkpoint_job *job, struct ranks *ranks,
                    struct checkpoint_result *result);
 void checkpoint_destroy(struct checkpoint_result *result);
+
+/* ---- private to job.c and its test: what the phases of a job share ---- */
+
+struct checkpoint_shared {
+    const struct checkpoint_job *job;
+    struct checkpoint_result *result;
+    struct ranks *ranks;
+    struct snapshot_store store;
+    struct storage *storage; /* beneath it */
+    struct rank_buffers buffers;
+    uint32_t first_rank; /* first rank of the buffers */
+    struct rank_figures *figures;
+    struct guard_counts guard; /* of the writes, and of the ceiling */
+};
+
+/* Collective: merge the figures of all ranks into a row and into result->each. written: by this
+ * process and its node's devices; NULL for a read. */
+int checkpoint_collect(struct checkpoint_shared *shared, uint32_t ranks,
+                       const struct storage_bytes *written, struct checkpoint_row *row);
+
+/* ---- the table and the JSON of a result ---- */
+
+/* Returns 0 or, with nothing printed, -ENOMEM with a reason. */
+int checkpoint_report_text(const struct checkpoint_job *job,
+                           const struct checkpoint_result *result);
+/* Set the median rates of all writes and of all reads, bytes/s. Returns 0 or -ENOMEM with a
+ * reason. */
+int checkpoint_report_rates(const struct checkpoint_result *result, double *written, double *read);
+/* Return the sealed document; NULL with a reason. */
+json_t *checkpoint_report_json(const struct checkpoint_job *job,
+                               const struct checkpoint_result *result);
 
 #endif
