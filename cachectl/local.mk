@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	cachectl/cold.c cachectl/cold.h \
-	cachectl/each_file.c cachectl/each_file.h \
-	cachectl/drop.c cachectl/drop.h \
-	cachectl/evict.c cachectl/evict.h \
 	cachectl/outside.c cachectl/outside.h \
 	cachectl/residency.c cachectl/residency.h \
 	cachectl/server.c cachectl/server.h

@@ -16,7 +16,6 @@
 #include "base/child.h"
 #include "cachectl/residency.h"
 #include "cachectl/cold.h"
-#include "cachectl/evict.h"
 #include "telemetry/counters.h"
 #include "telemetry/devices.h"
 

@@ -6,10 +6,13 @@
  */
 #include "cachectl/residency.h"
 
+#include "base/atomic.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -35,11 +38,7 @@ enum { WINDOW_PAGES = 1 << 18 }; /* per mincore call: one result byte per page *
 /* Farther past the end of a file than any large folio reaches. */
 static const uint64_t beyond_bytes = UINT64_C(64) << 20;
 
-/* The kernel's ABI: include/uapi/linux/mman.h. */
-struct cachestat_range {
-    uint64_t offset, bytes;
-};
-
+/* The kernel's ABI, as struct range is: include/uapi/linux/mman.h. */
 struct cachestat_answer {
     uint64_t cached, dirty, writeback, evicted, recently_evicted; /* pages */
 };
@@ -112,6 +111,7 @@ struct subject {
     size_t range_count;
 };
 
+/* Open a regular file or block device; never blocks on a FIFO. */
 static int open_subject(const char *path, struct subject *subject)
 {
     struct stat *status = &subject->status;
@@ -137,15 +137,6 @@ static int open_subject(const char *path, struct subject *subject)
     if (code)
         close(subject->fd);
     return code;
-}
-
-int residency_open(const char *path, uint64_t *bytes)
-{
-    struct subject subject;
-    int code = open_subject(path, &subject);
-
-    *bytes = code ? 0 : subject.bytes;
-    return code ? code : subject.fd;
 }
 
 /* ---- mounts ---- */
@@ -213,8 +204,7 @@ static int ask_cachestat(const struct subject *subject, struct cachestat_answer 
 
     *sum = (struct cachestat_answer){0};
     for (struct range_place at = {0}; next_part(subject, &at, &part);) {
-        struct cachestat_range range = {.offset = part.offset, .bytes = part.bytes};
-        if (syscall(SYS_cachestat, subject->fd, &range, &answer, 0))
+        if (syscall(SYS_cachestat, subject->fd, &part, &answer, 0))
             return -errno;
         sum->cached += answer.cached;
         sum->dirty += answer.dirty;
@@ -414,43 +404,129 @@ void residency_file(struct residency_probe *probe, const char *path, struct resi
     look_at_path(probe, path, &subject, residency);
 }
 
-/* ---- many files ---- */
+/* ---- many files: by several threads, as opening a million files one by one takes minutes on
+ * network storage. The caller's thread waits, reports progress and stops the workers at the time
+ * limit. */
+
+enum { EACH_FILE_THREADS = 16, FILES_A_THREAD = 64 }; /* fewer files are not worth a thread */
+enum { REPORT_EVERY_NS = 100000000 };
+
+struct each_file {
+    const char *doing;
+    const char *const *paths;
+    size_t count;
+    /* Keeps failures of single files itself; a negative code stops all workers. */
+    int (*each)(void *context, const char *path, size_t file);
+    void *context;
+    uint64_t timeout_ns;                   /* 0: none */
+    const struct cache_observer *observer; /* may be NULL */
+    uint64_t worker_count, start_ns, reported_ns;
+    struct counter done;
+    struct flag stop;
+};
+
+void cache_report(const struct cache_observer *observer, const char *doing, uint64_t done,
+                  uint64_t total, uint64_t start_ns)
+{
+    const struct cache_progress progress = {
+        .doing = doing, .done = done, .total = total, .elapsed_ns = clock_now_ns() - start_ns};
+
+    if (observer && observer->progress)
+        observer->progress(observer->context, &progress);
+}
+
+bool cache_report_step(void *context)
+{
+    const struct cache_step *step = context;
+
+    cache_report(step->observer, step->doing, 0, 0, step->start_ns);
+    return false;
+}
+
+/* Worker n takes files n, n + count, ...: adjacent files share their folder's cold metadata. */
+static int work(void *context, struct workers *workers, uint64_t number)
+{
+    struct each_file *all = context;
+    int code = 0;
+
+    assert(number < EACH_FILE_THREADS);
+    (void)workers;
+    for (size_t i = number; i < all->count && code >= 0 && !flag_get(&all->stop);
+         i += all->worker_count) {
+        code = all->each(all->context, all->paths[i], i);
+        counter_add(&all->done, 1);
+    }
+    return code < 0 ? code : 0;
+}
+
+static void stop(void *context)
+{
+    flag_set(&((struct each_file *)context)->stop);
+}
+
+static int watch(void *context)
+{
+    struct each_file *all = context;
+    const uint64_t now_ns = clock_now_ns(), done = counter_get(&all->done);
+
+    if (now_ns - all->reported_ns >= REPORT_EVERY_NS) {
+        all->reported_ns = now_ns;
+        cache_report(all->observer, all->doing, done, all->count, all->start_ns);
+    }
+    if (done == all->count || flag_get(&all->stop) || !all->timeout_ns ||
+        now_ns - all->start_ns <= all->timeout_ns)
+        return 0;
+    return fail(ETIMEDOUT, "%s: not done after %.0f s (%llu of %zu files); raise the time limit",
+                all->doing, (double)all->timeout_ns / 1e9, (unsigned long long)done, all->count);
+}
+
+/* Returns 0, -ETIMEDOUT, or the first failure, with a reason. Workers stop between files: a hung
+ * storage call is waited for. */
+static int each_file_run(struct each_file *all)
+{
+    const struct workers_job job = {"cachectl", work, stop, watch, all};
+
+    all->start_ns = all->reported_ns = clock_now_ns();
+    all->worker_count = all->count / FILES_A_THREAD + 1;
+    if (all->worker_count > EACH_FILE_THREADS)
+        all->worker_count = EACH_FILE_THREADS;
+    return workers_run(&job, all->worker_count);
+}
+
+/* ---- measuring them ---- */
 
 struct residency_survey {
     struct residency_probe *probe;
-    const char *const *paths;
     const struct ranges *ranges;
-    struct residency_total totals[EACH_FILE_THREADS];
+    pthread_mutex_t lock; /* of those below */
+    struct residency_total *total;
+    size_t reason_of; /* file, the first with a reason */
 };
 
-static void offer_worst(struct residency_total *total, const struct residency_named *named)
+/* Of equal ones the first by name, whichever thread comes first. */
+static bool is_worse(const struct residency_named *one, const struct residency_named *other)
 {
-    size_t at = RESIDENCY_WORST;
-
-    while (at > 0 && named->resident_bytes > total->worst[at - 1].resident_bytes) {
-        if (at < RESIDENCY_WORST)
-            total->worst[at] = total->worst[at - 1];
-        at--;
-    }
-    if (at < RESIDENCY_WORST)
-        total->worst[at] = *named;
+    return one->resident_bytes != other->resident_bytes
+               ? one->resident_bytes > other->resident_bytes
+               : strcmp(one->path, other->path) < 0;
 }
 
-static int survey_one(void *context, unsigned worker, size_t file)
+static int survey_one(void *context, const char *path, size_t file)
 {
     struct residency_survey *survey = context;
-    struct residency_total *total = &survey->totals[worker];
+    struct residency_total *total = survey->total;
     const struct ranges *ranges = survey->ranges;
-    const char *path = survey->paths[file];
     struct subject subject = {0};
     struct residency found;
 
+    assert(!ranges || file < ranges->count);
     if (ranges) {
         subject.ranges = ranges->list + ranges->first[file];
         subject.range_count = ranges->first[file + 1] - ranges->first[file];
     }
     look_at_path(survey->probe, path, &subject, &found);
     const bool is_verified = found.state != RESIDENCY_UNVERIFIED;
+    pthread_mutex_lock(&survey->lock);
     total->file_count++;
     total->methods |= found.method;
     total->in_memory |= subject.in_memory;
@@ -461,8 +537,9 @@ static int survey_one(void *context, unsigned worker, size_t file)
     total->resident_bytes += is_verified ? found.resident_bytes : 0;
     total->dirty_bytes += is_verified ? found.dirty_bytes : 0;
     total->warm_count += found.state == RESIDENCY_WARM;
-    if (found.reason[0] && !total->reason[0]) {
+    if (found.reason[0] && file <= survey->reason_of) {
         const bool named = strncmp(found.reason, path, strlen(path)) == 0;
+        survey->reason_of = file;
         snprintf(total->reason, sizeof total->reason, "%.100s%s%.150s", named ? "" : path,
                  named ? "" : ": ", found.reason);
     }
@@ -472,10 +549,16 @@ static int survey_one(void *context, unsigned worker, size_t file)
                                         .device = subject.status.st_dev,
                                         .inode = subject.status.st_ino};
         const size_t length = strlen(path), room = sizeof named.path;
+        size_t at = RESIDENCY_WORST;
         snprintf(named.path, room, "%s%s", length < room ? "" : "...",
                  length < room ? path : path + length - (room - 4));
-        offer_worst(total, &named);
+        for (; at > 0 && is_worse(&named, &total->worst[at - 1]); at--)
+            if (at < RESIDENCY_WORST)
+                total->worst[at] = total->worst[at - 1];
+        if (at < RESIDENCY_WORST)
+            total->worst[at] = named;
     }
+    pthread_mutex_unlock(&survey->lock);
     return 0;
 }
 
@@ -483,39 +566,20 @@ int residency_parts(struct residency_probe *probe, const char *const *paths, siz
                     const struct ranges *ranges, uint64_t timeout_ns,
                     const struct cache_observer *observer, struct residency_total *total)
 {
-    struct residency_survey *survey = memory_zeroed(sizeof *survey);
+    struct residency_survey survey = {
+        .probe = probe, .ranges = ranges, .total = total, .reason_of = SIZE_MAX};
+    struct each_file all = {.doing = "checking the page cache",
+                            .paths = paths,
+                            .count = count,
+                            .each = survey_one,
+                            .context = &survey,
+                            .timeout_ns = timeout_ns,
+                            .observer = observer};
 
     *total = (struct residency_total){.state = RESIDENCY_UNVERIFIED};
-    if (!survey)
-        return -ENOMEM;
-    survey->probe = probe;
-    survey->paths = paths;
-    survey->ranges = ranges;
-    const struct each_file_task task = {.doing = "checking the page cache",
-                                        .count = count,
-                                        .each = survey_one,
-                                        .context = survey,
-                                        .timeout_ns = timeout_ns,
-                                        .observer = observer};
-    int code = each_file_run(&task);
-    for (unsigned i = 0; i < EACH_FILE_THREADS; i++) {
-        const struct residency_total *part = &survey->totals[i];
-        total->file_count += part->file_count;
-        total->warm_count += part->warm_count;
-        total->unverified_count += part->unverified_count;
-        total->resident_bytes += part->resident_bytes;
-        total->dirty_bytes += part->dirty_bytes;
-        total->total_bytes += part->total_bytes;
-        total->data_bytes += part->data_bytes;
-        total->unverified_bytes += part->unverified_bytes;
-        total->methods |= part->methods;
-        total->in_memory |= part->in_memory;
-        for (size_t k = 0; k < RESIDENCY_WORST; k++)
-            offer_worst(total, &part->worst[k]);
-        if (!total->reason[0])
-            memcpy(total->reason, part->reason, sizeof total->reason);
-    }
-    free(survey);
+    pthread_mutex_init(&survey.lock, NULL);
+    int code = each_file_run(&all);
+    pthread_mutex_destroy(&survey.lock);
     if (code)
         return code;
     const uint64_t seen_bytes = total->data_bytes - total->unverified_bytes;
@@ -529,6 +593,96 @@ int residency_parts(struct residency_probe *probe, const char *const *paths, siz
         total->state = total->unverified_count ? RESIDENCY_UNVERIFIED : RESIDENCY_COLD;
     return 0;
 }
+
+/* ---- evicting and loading them ---- */
+
+enum { WARM_BYTES = 1 << 20, SYNCED_MOUNTS = 16 };
+
+struct file_work {
+    enum cache_change change;
+    pthread_mutex_t lock; /* of those below */
+    uint64_t synced[SYNCED_MOUNTS];
+    unsigned synced_count;
+    struct evict_figures *figures;
+    size_t reason_of; /* file, the first that failed */
+};
+
+static int change_file(void *context, const char *path, size_t file)
+{
+    struct file_work *job = context;
+    struct evict_figures *figures = job->figures;
+    struct subject subject;
+    int code = open_subject(path, &subject);
+    const bool is_open = code == 0;
+
+    if (is_open && job->change == CACHE_WARM) {
+        char *buffer = memory_array(WARM_BYTES, 1);
+        code = buffer ? 0 : -ENOMEM;
+        posix_fadvise(subject.fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+        ssize_t got;
+        for (off_t at = 0; code == 0 && (got = pread(subject.fd, buffer, WARM_BYTES, at)) != 0;
+             at += got)
+            if (got < 0)
+                code = fail(errno, "%s: offset %lld: cannot read: %s", path, (long long)at,
+                            fail_errno_text(errno));
+        free(buffer);
+    } else if (is_open) {
+        unsigned i = 0;
+        /* Pages that cannot be written back stay resident, and are measured as such. */
+        if (job->change == CACHE_EVICT) {
+            sync_file_range(subject.fd, 0, 0,
+                            SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                                SYNC_FILE_RANGE_WAIT_AFTER);
+        } else { /* once per mount; the other workers wait for it */
+            pthread_mutex_lock(&job->lock);
+            while (i < job->synced_count && job->synced[i] != subject.status.st_dev)
+                i++;
+            if (i == job->synced_count) {
+                syncfs(subject.fd);
+                if (i < SYNCED_MOUNTS)
+                    job->synced[job->synced_count++] = subject.status.st_dev;
+            }
+            pthread_mutex_unlock(&job->lock);
+        }
+        const int refused = posix_fadvise(subject.fd, 0, 0, POSIX_FADV_DONTNEED);
+        if (refused)
+            code = fail(refused, "%s: cannot evict: %s", path, fail_errno_text(refused));
+    }
+    if (is_open)
+        close(subject.fd);
+    pthread_mutex_lock(&job->lock);
+    figures->file_count++;
+    figures->failed_count += code != 0;
+    figures->bytes += code ? 0 : subject.bytes;
+    if (code && file <= job->reason_of) {
+        job->reason_of = file;
+        snprintf(figures->reason, sizeof figures->reason, "%.255s", fail_reason());
+    }
+    pthread_mutex_unlock(&job->lock);
+    return code == -ENOMEM ? code : 0;
+}
+
+int cache_files(enum cache_change change, const char *const *paths, size_t count,
+                uint64_t timeout_ns, const struct cache_observer *observer,
+                struct evict_figures *figures)
+{
+    struct file_work context = {.change = change, .figures = figures, .reason_of = SIZE_MAX};
+    struct each_file all = {.doing = change == CACHE_WARM ? "reading files" : "evicting files",
+                            .paths = paths,
+                            .count = count,
+                            .each = change_file,
+                            .context = &context,
+                            .timeout_ns = timeout_ns,
+                            .observer = observer};
+
+    *figures = (struct evict_figures){0};
+    pthread_mutex_init(&context.lock, NULL);
+    int code = each_file_run(&all);
+    pthread_mutex_destroy(&context.lock);
+    return code;
+}
+
+/* ---- what is beneath them ---- */
 
 void beneath_look(const struct device_list *devices, uint64_t set_bytes, struct beneath *beneath)
 {

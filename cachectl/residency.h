@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * residency: measure how much of a file is in the page cache; "unverified" if no probe can tell.
+ * residency: measure how much of a file is in the page cache, "unverified" if no probe can tell;
+ * evict single files, or load them.
  *
  * Two probes, neither of them always right:
  *  - cachestat(2), Linux 6.5: fast; refuses files of others (EPERM); sees nothing on overlayfs.
@@ -14,12 +15,35 @@
 #ifndef IOBENCH_CACHECTL_RESIDENCY_H
 #define IOBENCH_CACHECTL_RESIDENCY_H
 
-#include "cachectl/each_file.h"
 #include "telemetry/devices.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+struct cache_progress {
+    const char *doing;    /* "dropping caches", "checking the page cache", ... */
+    uint64_t done, total; /* files; total 0: not countable */
+    uint64_t elapsed_ns;  /* of this step */
+};
+
+/* Called about ten times a second on the caller's thread. */
+struct cache_observer {
+    void (*progress)(void *context, const struct cache_progress *progress); /* may be NULL */
+    void *context;
+};
+
+/* Report to an observer, which may be NULL or have no callback. */
+void cache_report(const struct cache_observer *observer, const char *doing, uint64_t done,
+                  uint64_t total, uint64_t start_ns);
+
+/* The same as a callback, for a step whose progress is only its time. Returns false. */
+struct cache_step {
+    const struct cache_observer *observer;
+    const char *doing;
+    uint64_t start_ns;
+};
+bool cache_report_step(void *context);
 
 enum residency_state { RESIDENCY_COLD, RESIDENCY_WARM, RESIDENCY_UNVERIFIED };
 
@@ -95,9 +119,25 @@ const char *residency_state_text(enum residency_state state); /* "cold", "warm",
 /* "cachestat", "mincore", "cachestat and ..." */
 const char *residency_method_text(unsigned methods);
 
-/* Open a regular file or block device for measuring; never blocks on a FIFO. Returns a descriptor,
- * or a negative errno with a reason. */
-int residency_open(const char *path, uint64_t *bytes);
+struct evict_figures {
+    uint64_t file_count, failed_count;
+    uint64_t bytes;   /* total size of the files processed */
+    char reason[256]; /* of the first failure */
+};
+
+enum cache_change {
+    CACHE_EVICT,       /* write back dirty pages and ask the kernel to drop the others */
+    CACHE_EVICT_MOUNT, /* first syncfs(2) each mount, which also commits what an NFS server holds
+                        * uncommitted; fsync(2) per file would flush the device once per file */
+    CACHE_WARM,        /* read the files, as far as memory allows */
+};
+
+/* Evict or load files, by several threads. Needs no privilege beyond reading them. Mapped or locked
+ * pages stay, and the kernel does not report them: measure afterwards. Counts files that cannot be
+ * opened. Returns 0, -ETIMEDOUT or another negative errno. */
+int cache_files(enum cache_change change, const char *const *paths, size_t count,
+                uint64_t timeout_ns, const struct cache_observer *observer,
+                struct evict_figures *figures);
 
 /* Caches beneath the file system of a set of files. A loop device reads its file through the page
  * cache of the file system below: a second cache. A disk in memory can never be cold. Any thread.

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "cachectl/outside.h"
-#include "cachectl/residency.h"
 
 #include <errno.h>
 #include <jansson.h>
@@ -13,11 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static void set_verdict(struct server_result *result, enum server_state state, const char *format,
-                        ...) __attribute__((format(printf, 3, 4)));
-
-static void set_verdict(struct server_result *result, enum server_state state, const char *format,
-                        ...)
+__attribute__((format(printf, 3, 4))) static void
+set_verdict(struct server_result *result, enum server_state state, const char *format, ...)
 {
     va_list arguments;
 

@@ -10,7 +10,7 @@
 #define IOBENCH_CACHECTL_SERVER_H
 
 #include "base/child.h"
-#include "cachectl/each_file.h"
+#include "cachectl/residency.h"
 
 enum server_state {
     SERVER_NONE, /* the files are local */

@@ -7,8 +7,6 @@
 #include "base/memory.h"
 #include "cachectl/residency.h"
 #include "cachectl/cold.h"
-#include "cachectl/drop.h"
-#include "cachectl/evict.h"
 #include "dataset/store.h"
 #include "pipeline/evidence/machine.h"
 #include "pipeline/result/gather.h"

@@ -83,7 +83,7 @@ good readers/x.c '#include "dataset/catalog.h"
 /* #include "formats/format.h" */'
 good cmd/size/x.c '#include "cmd/command.h"
 #include "cmd/size/model.h"'
-good pipeline/evidence/x.c '#include "cachectl/evict.h"'
+good pipeline/evidence/x.c '#include "cachectl/cold.h"'
 good pipeline/engine/x.c '#include "pipeline/engine/batches.h"
 #include "pipeline/loader/loader.h"'
 lint_tree

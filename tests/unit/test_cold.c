@@ -6,7 +6,6 @@
 #include "base/fail.h"
 #include "cachectl/residency.h"
 #include "cachectl/cold.h"
-#include "cachectl/evict.h"
 #include "cachectl/outside.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/mounts.h"
 
-#include "cachectl/evict.h"
+#include "cachectl/residency.h"
 #include "telemetry/storage.h"
 
 #include <errno.h>
