@@ -19,7 +19,7 @@ iobench_SOURCES = \
 	cmd/infer/infer.c \
 	cmd/monitor/monitor.c \
 	cmd/net/beside.c cmd/net/beside.h cmd/net/net.c cmd/net/report.c cmd/net/report.h \
-	cmd/pack/inspect.c cmd/pack/pack.c cmd/pack/verify.c cmd/pack/verify.h \
+	cmd/pack/inspect.c cmd/pack/pack.c \
 	cmd/ramp/ramp.c cmd/ramp/ramp.h \
 	cmd/results/compare.c cmd/results/gather.c cmd/json_file.c cmd/json_file.h cmd/results/plot.c \
 	cmd/results/report.c cmd/results/show.c \

@@ -12,7 +12,7 @@
 #include "base/option.h"
 #include "base/stats.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
+#include "cmd/outputs.h"
 #include "cmd/line.h"
 #include "cmd/pack/cursor.h"
 #include "dataset/catalog.h"
@@ -61,8 +61,6 @@ struct inspection {
     struct plugin_choice format;
     struct catalog *catalog;
     struct cursor *cursor;
-    void *record;
-    struct format_scratch scratch;
     const char *sidecar;                      /* "fresh", "stale", "damaged", "none" */
     const char *compression;                  /* "none", "gzip", "zlib", "zstd" */
     struct histogram shard_bytes, size_bytes; /* of each shard, of each record */
@@ -129,10 +127,9 @@ static int look_into(struct inspection *inspection, uint64_t number, struct insp
 
     *seen = (struct inspect_record){.offset = extent->offset, .bytes = extent->bytes, .label = -1};
     snprintf(seen->shard, sizeof seen->shard, "%s", file_name(shard->path));
-    int code = cursor_read(inspection->cursor, number, inspection->record);
+    int code = cursor_load(inspection->cursor, number);
     if (code == 0)
-        code = format_parse(&inspection->format, shard, inspection->record, extent->bytes,
-                            FORMAT_ODD_LABELS, &inspection->scratch, &sample);
+        code = cursor_parse(inspection->cursor, &inspection->format, FORMAT_ODD_LABELS, &sample);
     if (code == 0)
         code = format_remark_sample(inspection->catalog, extent, &sample);
     if (code)
@@ -192,13 +189,6 @@ static void count_record(struct inspection *inspection, uint64_t number)
         inspection->unlabelled++;
 }
 
-static int compare_labels(const void *a, const void *b)
-{
-    int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* The first few, then evenly spread ones; of compressed shards only the first, since the last would
  * require inflating all before it. */
 static int count_records(struct inspection *inspection)
@@ -209,12 +199,8 @@ static int count_records(struct inspection *inspection)
     uint64_t shown = inspection->job->shown < wanted ? inspection->job->shown : wanted;
 
     inspection->cursor = cursor_create(catalog);
-    inspection->record = memory_zeroed(catalog->record_bytes_max);
-    inspection->scratch.bytes = memory_zeroed(catalog->record_bytes_max);
-    inspection->scratch.capacity = catalog->record_bytes_max;
     inspection->labels = memory_array(wanted + 1, sizeof *inspection->labels);
-    if (!inspection->cursor || !inspection->record || !inspection->scratch.bytes ||
-        !inspection->labels)
+    if (!inspection->cursor || !inspection->labels)
         return -ENOMEM;
     for (uint64_t i = 0; i < shown; i++)
         count_record(inspection, i);
@@ -225,7 +211,7 @@ static int count_records(struct inspection *inspection)
             shown + (catalog->compressed ? i : (uint64_t)((unsigned __int128)among * i / left)));
     uint64_t run = 0;
     if (inspection->labelled != 0) {
-        qsort(inspection->labels, inspection->labelled, sizeof *inspection->labels, compare_labels);
+        qsort(inspection->labels, inspection->labelled, sizeof *inspection->labels, labels_compare);
         inspection->label_minimum = inspection->labels[0];
         inspection->label_maximum = inspection->labels[inspection->labelled - 1];
         inspection->class_minimum = UINT64_MAX;
@@ -453,8 +439,6 @@ static int inspect_command(const struct invocation *invocation)
         sound = found->damaged + catalog->remarks[REMARK_LEFT_OUT].count == 0;
     }
     cursor_destroy(found->cursor);
-    free(found->record);
-    free(found->scratch.bytes);
     free(found->labels);
     catalog_destroy(found->catalog);
     plugin_release(&found->format);

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	cmd/pack/cursor.c cmd/pack/cursor.h \
-	cmd/pack/labels.c cmd/pack/labels.h \
 	cmd/pack/source.c cmd/pack/source.h \
 	cmd/pack/source_dataset.c cmd/pack/source_mnist.c cmd/pack/source_synthetic.c \
 	cmd/pack/packing.c cmd/pack/packing.h \
 	cmd/pack/plugins.h cmd/pack/registry.c \
-	cmd/pack/recoder.c cmd/pack/recoder.h \
 	cmd/pack/target.c cmd/pack/target.h
 if HAVE_ARCHIVE
 libiobench_a_SOURCES += cmd/pack/source_archive.c

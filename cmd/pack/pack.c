@@ -1,24 +1,478 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * iobench pack: makes or converts a data set.
+ * iobench pack: makes or converts a data set. iobench verify: checks every record of one: framing
+ * and checksum, the sample in it, and the header or the whole of its image. Continues past faults
+ * and prints each, in file order.
  */
 #include "cmd/pack/packing.h"
-#include "cmd/pack/verify.h"
 
+#include "base/atomic.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/escape.h"
 #include "base/fail.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/stop.h"
+#include "base/thread.h"
 #include "cmd/commands.h"
+#include "cmd/outputs.h"
 #include "cmd/line.h"
+#include "cmd/pack/cursor.h"
+#include "dataset/sidecar.h"
+#include "dataset/store.h"
+#include "decode/decoder.h"
+#include "decode/image.h"
 #include "formats/format.h"
 #include "report/words.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- verify ---- */
+
+/* Records are checked in pieces of adjacent records, several pieces at once; the faults of a piece
+ * wait in a ring until earlier pieces are reported. Invariant: pieces [reported, taken) are in
+ * ring[piece % PIECES], and taken <= reported + PIECES.
+ */
+
+enum { PIECES = 256, PIECE_BYTES = 16 << 20, PIECE_RECORDS = 8192 };
+
+/* How much of an image is checked. */
+enum verify_decode { VERIFY_RECORDS, VERIFY_HEADERS, VERIFY_PIXELS };
+
+struct verify_job {
+    const char *path;  /* borrowed */
+    char *format;      /* "auto" or NAME[:OPTIONS] */
+    int decode;        /* enum verify_decode */
+    bool entry_points; /* keep the decoder's hints beside the data */
+    struct image_limits limits;
+    uint64_t threads;       /* 0: one per CPU */
+    uint64_t io_timeout_ns; /* see store_set_timeout() */
+    char *json;             /* for the calling command; "-": faults are not printed */
+    const char *teller;     /* prints the faults, to stderr; NULL: they go to standard output */
+};
+
+static const struct option_spec verify_options[] = {
+    {"format", 'f', OPTION_TEXT, offsetof(struct verify_job, format), "auto",
+     .metavar = "NAME[:OPTIONS]", .summary = "format of the data set"},
+    {"decode", 0, OPTION_CHOICE, offsetof(struct verify_job, decode), "header", .implied = "pixels",
+     .choices = (const char *const[]){"none", "header", "pixels", NULL},
+     .summary = "what is checked of an image: its header, or all its pixels (--decode alone); "
+                "none: records are "
+                "taken whole, whatever they hold"},
+    {"entry-points", 0, OPTION_FLAG, offsetof(struct verify_job, entry_points),
+     .reach = OPTION_INDEXES_OPERANDS,
+     .summary = "write beside the data where decoding its JPEGs can begin, which makes random "
+                "crops faster"},
+    IMAGE_LIMITS_ROWS(offsetof(struct verify_job, limits)),
+    {"threads", 't', OPTION_COUNT, offsetof(struct verify_job, threads), "0", .maximum = 1024,
+     .zero = "auto", .summary = "number of threads; auto: one per CPU"},
+    {"io-timeout", 0, OPTION_DURATION, offsetof(struct verify_job, io_timeout_ns), "60s",
+     .zero = "none", .summary = "time-out for a server that does not respond (nfs://)"},
+    {"json", 0, OPTION_TEXT, offsetof(struct verify_job, json), .metavar = "FILE",
+     .reach = OPTION_WRITES, .begins = "{\"data\": \"\", \"format\"", .implied = "-",
+     .summary = "write the findings as JSON to FILE, by default to standard output"},
+    {0},
+};
+
+struct verify_found {
+    uint64_t record;
+    char *what;
+};
+
+struct piece {
+    struct verify_found *found;
+    uint32_t count;
+    bool done;
+};
+
+struct verify {
+    const struct verify_job *job;
+    struct pack_line *line;
+    struct plugin_choice format;
+    struct catalog *catalog;
+    uint64_t start_ns, elapsed_ns;
+    uint64_t faults;
+    json_t *list;                  /* of the faults; NULL without json */
+    struct counter records, bytes; /* checked */
+    struct counter hints;          /* images that have one, with entry_points */
+    char *hints_path;              /* where they are; NULL: nowhere */
+    pthread_mutex_t lock;          /* of all below */
+    pthread_cond_t changed;
+    uint64_t taken, reported, next_record;
+    bool stop;
+    struct piece ring[PIECES];
+};
+
+/* ---- reporting ---- */
+
+static void report_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
+{
+    const struct verify *verify = context;
+
+    pack_show(
+        verify->line, verify->start_ns,
+        &(struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
+}
+
+static void report_fault(struct verify *verify, const char *path, uint64_t offset, const char *what)
+{
+    const struct verify_job *job = verify->job;
+
+    verify->faults++;
+    if (!job->json || strcmp(job->json, "-") != 0) {
+        if (verify->line)
+            line_clear(&verify->line->line);
+        fprintf(job->teller ? stderr : stdout, "%s%s: offset %" PRIu64 ": %s\n",
+                job->teller ? job->teller : "", escape_shown(path), offset, escape_shown(what));
+    }
+    if (verify->list) /* a name need not be UTF-8 */
+        json_array_append_new(verify->list,
+                              json_pack("{s:o, s:I, s:o}", "file", json_text(path), "offset",
+                                        (json_int_t)offset, "what", json_text(what)));
+}
+
+static int index_fault(void *context, const struct catalog_fault *fault)
+{
+    report_fault(context, fault->path, fault->offset, fault->what);
+    return stop_check();
+}
+
+/* ---- checking ---- */
+
+/* Keep this thread's reason as a fault of the record. Its place is reported separately, so strip it
+ * from the reason. */
+static int add_found(const struct verify *verify, struct piece *piece, uint64_t record)
+{
+    const struct extent *extent = catalog_extent(verify->catalog, record);
+    const char *what = fail_reason();
+    char place[FAIL_REASON_BYTES];
+
+    if (memory_room(&piece->found, piece->count, sizeof *piece->found, "faults"))
+        return -ENOMEM;
+    int length = snprintf(place, sizeof place,
+                          "%s: offset %llu: ", verify->catalog->shards[extent->shard].path,
+                          (unsigned long long)extent->offset);
+    if (length > 0 && strncmp(what, place, (size_t)length) == 0)
+        what += length;
+    struct verify_found *found = &piece->found[piece->count];
+    *found = (struct verify_found){.record = record, .what = strdup(what)};
+    if (!found->what)
+        return fail(ENOMEM, "out of memory for the faults");
+    piece->count++;
+    return 0;
+}
+
+struct checker {
+    struct cursor *cursor;
+    struct plugin_choice choice;
+    struct decoder decoder; /* makes hints */
+};
+
+static int check_record(struct verify *verify, struct checker *checker, uint64_t record)
+{
+    const struct extent *extent = catalog_extent(verify->catalog, record);
+    const bool images = verify->job->decode != VERIFY_RECORDS;
+    struct sample sample;
+    int code = cursor_parse(checker->cursor, &verify->format,
+                            FORMAT_ODD_LABELS | (images ? 0 : FORMAT_WHOLE), &sample);
+
+    if (code == 0 && (sample.has_odd_label || sample.image_bytes == 0)) {
+        pthread_mutex_lock(&verify->lock);
+        code = format_remark_sample(verify->catalog, extent, &sample);
+        pthread_mutex_unlock(&verify->lock);
+    }
+    if (code == 0 && images && sample.image_bytes > 0) {
+        struct image_header header;
+        if (sample.encoding == SAMPLE_ENCODED)
+            code = verify->job->decode == VERIFY_PIXELS
+                       ? image_verify(sample.image, sample.image_bytes, &verify->job->limits)
+                       : image_header_check(sample.image, sample.image_bytes, &header);
+        else if ((uint64_t)sample.width * sample.height * sample.channels != sample.image_bytes)
+            code = fail(EBADMSG, "raw pixels of %u x %u x %u in %zu bytes", sample.width,
+                        sample.height, sample.channels, sample.image_bytes);
+    }
+    if (code)
+        return code;
+    const struct decode_source source = decode_source_of(&sample);
+    uint8_t hint[DECODE_HINT_MAX];
+    if (!verify->catalog->hints || sample.encoding != SAMPLE_ENCODED)
+        return 0;
+    const size_t bytes = decoder_make_hint(&checker->decoder, &source, hint);
+    if (bytes == 0)
+        return 0;
+    counter_add(&verify->hints, 1);
+    return hints_put(verify->catalog->hints, record, hint, bytes);
+}
+
+/* Only -ENOMEM stops it; every other failure is a fault. */
+static int check_piece(struct verify *verify, struct checker *checker, struct piece *piece,
+                       uint64_t begin, uint64_t end)
+{
+    for (uint64_t record = begin; record < end; record++) {
+        const struct extent *extent = catalog_extent(verify->catalog, record);
+        bool compressed = verify->catalog->shards[extent->shard].flags != 0;
+        int code = cursor_load(checker->cursor, record);
+        bool lost = code != 0;
+        if (code == 0)
+            code = check_record(verify, checker, record);
+        if (code == -ENOMEM)
+            return code;
+        if (code && add_found(verify, piece, record))
+            return -ENOMEM;
+        counter_add(&verify->records, 1);
+        counter_add(&verify->bytes, extent->bytes);
+        if (lost && compressed) /* nothing after it can be inflated */
+            break;
+        if (flag_get(&stop_asked))
+            return stop_check();
+    }
+    return 0;
+}
+
+/* Take the next piece: adjacent records of one shard, or a whole compressed shard. */
+static struct piece *take_piece(struct verify *verify, uint64_t *begin, uint64_t *end)
+{
+    const struct catalog *catalog = verify->catalog;
+    struct piece *piece = NULL;
+    uint64_t bytes = 0;
+
+    pthread_mutex_lock(&verify->lock);
+    while (!verify->stop && verify->taken == verify->reported + PIECES)
+        pthread_cond_wait(&verify->changed, &verify->lock);
+    if (!verify->stop && verify->next_record < catalog->record_count) {
+        const struct shard *shard =
+            &catalog->shards[catalog_extent(catalog, verify->next_record)->shard];
+        uint64_t last = shard->first_record + shard->record_count;
+        *begin = *end = verify->next_record;
+        while (*end < last &&
+               (shard->flags || (bytes < PIECE_BYTES && *end - *begin < PIECE_RECORDS)))
+            bytes += catalog_extent(catalog, (*end)++)->bytes;
+        verify->next_record = *end;
+        assert(*end > *begin && verify->taken < verify->reported + PIECES);
+        piece = &verify->ring[verify->taken++ % PIECES];
+    }
+    pthread_mutex_unlock(&verify->lock);
+    return piece;
+}
+
+static void stop_checkers(void *context)
+{
+    struct verify *verify = context;
+
+    pthread_mutex_lock(&verify->lock);
+    verify->stop = true;
+    pthread_cond_broadcast(&verify->changed);
+    pthread_mutex_unlock(&verify->lock);
+}
+
+static int run_checker(void *context, struct workers *workers, uint64_t number)
+{
+    struct verify *verify = context;
+    struct checker checker = {.cursor = cursor_create(verify->catalog)};
+    struct piece *piece;
+    uint64_t begin, end;
+    int code = checker.cursor ? 0 : -ENOMEM;
+
+    (void)number;
+    if (code == 0 && verify->catalog->hints)
+        code =
+            plugin_choose("decoder", decoder_registry, decoder_of_pixels()->name, &checker.choice);
+    if (code == 0 && verify->catalog->hints)
+        code = decoder_open(&checker.decoder, &checker.choice);
+    while (code == 0 && (piece = take_piece(verify, &begin, &end))) {
+        code = check_piece(verify, &checker, piece, begin, end);
+        pthread_mutex_lock(&verify->lock);
+        piece->done = true;
+        pthread_mutex_unlock(&verify->lock);
+        workers_wake(workers);
+    }
+    if (checker.decoder.ops)
+        decoder_close(&checker.decoder);
+    plugin_release(&checker.choice);
+    cursor_destroy(checker.cursor);
+    return code;
+}
+
+static int watch(void *context)
+{
+    struct verify *verify = context;
+
+    pthread_mutex_lock(&verify->lock);
+    /* Report the faults of all finished pieces without an unfinished one before them. */
+    while (verify->reported < verify->taken && verify->ring[verify->reported % PIECES].done) {
+        struct piece *piece = &verify->ring[verify->reported % PIECES];
+        pthread_mutex_unlock(&verify->lock);
+        for (uint32_t i = 0; i < piece->count; i++) {
+            const struct extent *extent = catalog_extent(verify->catalog, piece->found[i].record);
+            report_fault(verify, verify->catalog->shards[extent->shard].path, extent->offset,
+                         piece->found[i].what);
+            free(piece->found[i].what);
+        }
+        pthread_mutex_lock(&verify->lock);
+        piece->count = 0;
+        piece->done = false;
+        verify->reported++;
+        pthread_cond_broadcast(&verify->changed);
+    }
+    pthread_mutex_unlock(&verify->lock);
+    pack_show(verify->line, verify->start_ns,
+              &(struct pack_progress){.phase = PACK_WRITE,
+                                      .done = counter_get(&verify->records),
+                                      .total = verify->catalog->record_count,
+                                      .bytes = counter_get(&verify->bytes)});
+    return 0;
+}
+
+/* Returns 0 if everything was checked, faults or not; a negative errno with a reason if not; -EINTR
+ * after stop_ask(). Release in either case. */
+static int verify_run(const struct verify_job *job, struct pack_line *line, struct verify *verify)
+{
+    *verify = (struct verify){.job = job,
+                              .line = line,
+                              .start_ns = clock_now_ns(),
+                              .list = job->json ? json_array() : NULL};
+    store_set_timeout(job->io_timeout_ns);
+    pthread_mutex_init(&verify->lock, NULL);
+    pthread_cond_init(&verify->changed, NULL);
+    const struct format_scan scan = {.fault = index_fault,
+                                     .fault_context = verify,
+                                     .progress = report_index,
+                                     .progress_context = verify};
+    int code = format_choose(job->format, job->path, &verify->format);
+    if (code == 0)
+        code = format_catalog(&verify->format, job->path, false, &scan, &verify->catalog);
+    if (code == 0 && job->entry_points &&
+        !(verify->catalog->hints = hints_create(verify->catalog->record_count)))
+        code = -ENOMEM;
+    if (code == 0) {
+        const struct workers_job checker = {"checker", run_checker, stop_checkers, watch, verify};
+        code = workers_run(&checker, job->threads ? job->threads : thread_cpu_count());
+    }
+    /* Also without a single one: earlier hints are of other data. */
+    if (code == 0 && verify->catalog->hints)
+        code = hints_file_save(verify->catalog, verify->catalog->hints, &verify->hints_path);
+    if (verify->catalog)
+        format_say_remarks(verify->catalog);
+    verify->elapsed_ns = clock_now_ns() - verify->start_ns;
+    return code;
+}
+
+static void verify_release(struct verify *verify)
+{
+    for (int i = 0; i < PIECES; i++) {
+        for (uint32_t k = 0; k < verify->ring[i].count; k++)
+            free(verify->ring[i].found[k].what);
+        free(verify->ring[i].found);
+    }
+    catalog_destroy(verify->catalog);
+    plugin_release(&verify->format);
+    pthread_cond_destroy(&verify->changed);
+    pthread_mutex_destroy(&verify->lock);
+    json_decref(verify->list);
+    free(verify->hints_path);
+}
+
+static void print_hints(const struct verify *verify)
+{
+    char images[WORDS_BYTES];
+
+    printf("entry points of %s images are in %s\n",
+           words_count(counter_get(&verify->hints), images), escape_shown(verify->hints_path));
+}
+
+static int verify_command(const struct invocation *invocation)
+{
+    struct verify_job *job = invocation->settings;
+    struct pack_line line = {line_start(), "indexing", "checking", "records"};
+    struct verify verify;
+    struct guard_moment start;
+    struct guard_counts guard = {0};
+
+    job->path = invocation->operands[0];
+    command_on_interrupt();
+    guard_begin(&start);
+    int code = verify_run(job, &line, &verify);
+    guard_end(&start, &guard);
+    line_clear(&line.line);
+    const uint64_t checked = counter_get(&verify.records), bytes = counter_get(&verify.bytes);
+    const uint32_t shards = code ? 0 : verify.catalog->shard_count;
+    const bool sound = verify.faults == 0;
+    if (code == 0 && job->json) {
+        char remarks[REMARK_KINDS][REMARK_TEXT_BYTES];
+        const uint32_t remark_count = catalog_remarks(verify.catalog, remarks);
+        code = json_file_write(
+            job->json,
+            json_pack("{s:o, s:s, s:I, s:I, s:I, s:b, s:I, s:o, s:b, s:I, s:o, s:O}", "data",
+                      json_text(job->path), "format", verify.format.plugin->name, "shards",
+                      (json_int_t)shards, "records", (json_int_t)checked, "record_bytes",
+                      (json_int_t)bytes, "decoded", job->decode == VERIFY_PIXELS,
+                      "entry_point_images", (json_int_t)counter_get(&verify.hints), "elapsed_s",
+                      json_number((double)verify.elapsed_ns * 1e-9), "sound", (int)sound,
+                      "fault_count", (json_int_t)verify.faults, "remarks",
+                      json_texts(remark_count, REMARK_TEXT_BYTES, remarks[0]), "faults",
+                      verify.list));
+    }
+    if (code == 0 && !(job->json && strcmp(job->json, "-") == 0)) {
+        char records[WORDS_BYTES], faults[WORDS_BYTES], time[WORDS_BYTES], mib[WORDS_BYTES];
+        char size[32];
+        double seconds = (double)verify.elapsed_ns * 1e-9;
+        words_rate(seconds > 0 ? (double)bytes / seconds / 1048576 : 0, mib);
+        printf("%s: %s, %" PRIu32 " shard%s, %s records, %s, %s, %s MiB/s\n",
+               escape_shown(job->path), verify.format.plugin->name, shards, shards == 1 ? "" : "s",
+               words_count(checked, records), bytes_text(bytes, size, sizeof size),
+               words_duration(verify.elapsed_ns, time), mib);
+        if (!sound)
+            printf(
+                "%s fault%s%s\n", words_count(verify.faults, faults), verify.faults == 1 ? "" : "s",
+                verify.faults < checked || job->decode == VERIFY_RECORDS
+                    ? ""
+                    : ", in all records; if they hold no images, --decode=none checks framing and "
+                      "checksums alone");
+        else
+            printf("no faults in framing%s\n",
+                   job->decode == VERIFY_PIXELS    ? ", checksums and whole images"
+                   : job->decode == VERIFY_HEADERS ? ", checksums and image headers"
+                                                   : " and checksums");
+        if (verify.hints_path)
+            print_hints(&verify);
+    }
+    verify_release(&verify);
+    if (code)
+        return command_failed(invocation);
+    command_guard(&guard); /* of the rate: what was found is as it is */
+    return sound ? COMMAND_OK : COMMAND_FAILED;
+}
+
+const struct command command_verify = {
+    .name = "verify",
+    .summary = "check every record of a data set",
+    .operands = "DATA",
+    .operands_minimum = 1,
+    .operands_maximum = 1,
+    .description =
+        "Reads every record of DATA and checks its framing, its checksums if the format has them, "
+        "the sample and the header of its image. Prints a line with file, offset and cause for "
+        "each fault, and continues. Exits with 1 if there are faults.",
+    .examples = "iobench verify /mnt/imagenet/train\tframing, checksums, image headers\n"
+                "iobench verify --decode /mnt/set\tall pixels too\n"
+                "iobench verify --decode=none /mnt/tokens\trecords that hold no images\n"
+                "iobench verify --entry-points /mnt/set\tfor faster random crops\n",
+    .options = verify_options,
+    .settings_size = sizeof(struct verify_job),
+    .operands_exist = true,
+    .operands_reach = {OPTION_READS_SET},
+    .is_confined = true,
+    .run = verify_command,
+};
+
+/* ---- pack ---- */
 
 /* Read the new set once more: its hints are of what is stored. */
 static int note_entry_points(const struct pack_job *job)
@@ -29,14 +483,12 @@ static int note_entry_points(const struct pack_job *job)
                                      .threads = job->threads,
                                      .io_timeout_ns = job->io_timeout_ns,
                                      .teller = "iobench pack: "};
-    struct verify_figures figures;
-    char images[WORDS_BYTES];
-    int code = verify_run(&check, NULL, &figures);
+    struct verify verify;
+    int code = verify_run(&check, NULL, &verify);
 
     if (code == 0)
-        printf("entry points of %s images are in %s\n", words_count(figures.hints, images),
-               escape_shown(figures.hints_path));
-    free(figures.hints_path);
+        print_hints(&verify);
+    verify_release(&verify);
     return code;
 }
 

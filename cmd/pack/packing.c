@@ -9,7 +9,6 @@
 #include "base/random.h"
 #include "base/stop.h"
 #include "base/thread.h"
-#include "cmd/pack/recoder.h"
 #include "cmd/pack/source.h"
 #include "cmd/pack/target.h"
 #include "dataset/manifest.h"
@@ -43,8 +42,7 @@ struct pack {
     struct counter damaged; /* images copied as they are, though cut short or of no known kind */
     pthread_mutex_t lock;   /* of all below and of target */
     uint32_t next;          /* shard to consider for the next writer */
-    pthread_mutex_t first_lock; /* of these two; held for no system call, as the other is */
-    char first_skipped[512], first_damaged[512];
+    pthread_mutex_t first_lock; /* of the figures' first_*; held for no system call */
 };
 
 /* Writes one shard. Producers read samples in any order; the caller's thread appends them in order.
@@ -160,7 +158,7 @@ static int fill_slot(struct shard_writer *writer, struct recoder *recoder, void 
     if (!pack->source.ops->generates &&
         image_header_check(sample->image, sample->image_bytes, &header)) {
         fail(EBADMSG, "%.*s: %s", (int)sample->name_bytes, sample->name, fail_reason());
-        note_first(pack, &pack->damaged, pack->first_damaged);
+        note_first(pack, &pack->damaged, pack->figures->first_damaged);
         fail_clear();
     }
     return 0;
@@ -184,7 +182,7 @@ static int produce(void *argument)
         code = fill_slot(writer, &recoder, cursor, place, slot);
         slot->skipped = code != 0;
         if (code && writer->pack->job->on_error == PACK_SKIP && code != -ENOMEM) {
-            note_first(writer->pack, &writer->pack->skipped, writer->pack->first_skipped);
+            note_first(writer->pack, &writer->pack->skipped, writer->pack->figures->first_skipped);
             code = 0;
         }
         if (code)
@@ -621,8 +619,9 @@ static int run_wet(struct pack *pack)
         code = fail(EINTR, "%s: interrupted; repeat the same command to resume", pack->job->target);
     /* An empty set is no success; nor may the same command resume it. */
     if (code == 0 && pack->kept == 0 && counter_get(&pack->skipped) == pack->count) {
-        code = fail(ENODATA, "%s: none of %llu samples could be packed; one of them: %s",
-                    pack->job->source, (unsigned long long)pack->count, pack->first_skipped);
+        code =
+            fail(ENODATA, "%s: none of %llu samples could be packed; one of them: %s",
+                 pack->job->source, (unsigned long long)pack->count, pack->figures->first_skipped);
         memset(pack->target.finished, 0, pack->shards * sizeof *pack->target.finished);
     }
     if (code == 0)
@@ -635,15 +634,14 @@ static int run_wet(struct pack *pack)
     figures->skipped += pack->source.traits.skipped;
     figures->image_bytes = counter_get(&pack->bytes);
     figures->damaged = counter_get(&pack->damaged);
-    memcpy(figures->first_damaged, pack->first_damaged, sizeof figures->first_damaged);
     figures->recoded = counter_get(&pack->recoded);
     figures->unrecoded_bytes = counter_get(&pack->unrecoded_bytes);
     figures->encodes = pack->source.traits.encodes || counter_get(&pack->encoded) > 0 ||
                        (figures->recoded > 0 && !pack->job->raw);
     figures->elapsed_ns = clock_now_ns() - pack->start_ns;
-    memcpy(figures->first_skipped,
-           pack->first_skipped[0] ? pack->first_skipped : pack->source.traits.first_skipped,
-           sizeof figures->first_skipped);
+    if (!figures->first_skipped[0])
+        memcpy(figures->first_skipped, pack->source.traits.first_skipped,
+               sizeof figures->first_skipped);
     return code;
 }
 

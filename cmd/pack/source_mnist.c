@@ -13,7 +13,6 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "cmd/pack/recoder.h"
 #include "dataset/store.h"
 
 #include <assert.h>

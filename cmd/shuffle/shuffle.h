@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/stats.h"
 #include "cmd/line.h"
-#include "cmd/pack/labels.h"
+#include "cmd/pack/cursor.h"
 #include "cmd/shuffle/plot.h"
 #include "shuffle/quality.h"
 

@@ -9,12 +9,11 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
-#include "cmd/pack/labels.h"
+#include "cmd/pack/cursor.h"
 #include "cmd/pack/source.h"
 #include "cmd/pack/packing.h"
 #include "decode/image.h"
-#include "cmd/pack/recoder.h"
-#include "shuffle/outline.h"
+#include "shuffle/quality.h"
 
 #include <errno.h>
 #include <string.h>
