@@ -23,7 +23,7 @@ enum option_type {
     OPTION_CHOICE,   /* int, the index in choices */
 };
 
-/* What the program must be able to reach because an option was given; the sandbox (cmd/sandbox.h)
+/* What the program must be able to reach because an option was given; the sandbox (cmd/sandbox.c)
  * allows nothing else. Every option that names a file or starts something sets it. */
 enum option_reach {
     OPTION_REACHES_NOTHING,

@@ -2,14 +2,17 @@
 #include "cmd/arguments.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "dataset/store.h"
 #include "formats/path_hint.h"
+#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct option_match {
@@ -182,4 +185,229 @@ int arguments_check_data(const char *option, const char *path)
     if (code == -ENOENT)
         return fail(ENOENT, "--%s: %s does not exist%s", option, path, path_hint_missing(path));
     return code ? fail(code, "--%s: %s", option, fail_reason()) : 0;
+}
+
+/* ---- job files of other programs, given by mistake: print the nearest job of ours ---- */
+
+enum { WORD_BYTES = 256, JOB_BYTES = 2048 };
+
+/* A line of their file, and the one of ours that does the same; %s: their value. */
+struct translation {
+    const char *key, *value; /* value NULL: any */
+    const char *line;        /* NULL: none */
+    bool is_mark;            /* no job file of ours has this key */
+};
+
+struct program {
+    const char *title;
+    char separator;     /* between key and value */
+    const char *always; /* lines */
+    struct translation lines[20];
+};
+
+static const struct program programs[] = {
+    {"a job file of fio",
+     '=',
+     "decode=none\ndrop-caches=yes\n",
+     {{"ioengine", NULL, NULL, true},
+      {"rw", "read", "shuffle=none", true},
+      {"readwrite", "read", "shuffle=none", true},
+      {"rw", "write", "# writes: iobench checkpoint FOLDER", true},
+      {"rw", "randwrite", "# writes: iobench checkpoint FOLDER", true},
+      {"rw", NULL, NULL, true},
+      {"readwrite", NULL, NULL, true},
+      {"bs", NULL, "# a read is as large as its records, not %s", false},
+      {"blocksize", NULL, "# a read is as large as its records, not %s", true},
+      {"numjobs", NULL, "io-threads=%s", true},
+      {"filename", NULL, "data=%s", false},
+      {"directory", NULL, "data=%s", false},
+      {"iodepth", NULL, "iodepth=%s", false},
+      {"direct", "1", "direct=yes", false},
+      {"loops", NULL, "epochs=%s", false}}},
+    {"a configuration of DLIO",
+     ':',
+     "drop-caches=yes\n",
+     {{"data_folder", NULL, "data=%s", true},
+      {"num_files_train", NULL, NULL, true},
+      {"record_length", NULL, NULL, true},
+      {"computation_time", NULL, NULL, true},
+      {"name", "unet3d", "workload=unet3d-h100", false},
+      {"name", "resnet50", "workload=resnet50-h100", false},
+      {"name", "cosmoflow", "workload=cosmoflow-h100", false},
+      {"format", "tfrecord", "format=shards", false},
+      {"format", NULL, "# %s is not read: 'iobench pack' makes a set of the same sizes", false},
+      {"batch_size", NULL, "batch-size=%s", false},
+      {"read_threads", NULL, "decode-threads=%s", false},
+      {"epochs", NULL, "epochs=%s", false}}},
+};
+
+/* Split a line into key and value, without blanks and quotes. Returns false if it has no key. */
+static bool split(const char *line, char separator, char *key, char *value)
+{
+    char format[32];
+
+    snprintf(format, sizeof format, " %%%d[a-z0-9_] %c %%%d[^\n]", WORD_BYTES - 1, separator,
+             WORD_BYTES - 1);
+    value[0] = '\0';
+    if (sscanf(line, format, key, value) < 1 || !strchr(line, separator))
+        return false;
+    size_t quoted = value[0] == '"' || value[0] == '\'';
+    memmove(value, value + quoted, strlen(value + quoted) + 1);
+    value[strcspn(value, " \t\r\"'#;")] = '\0';
+    return true;
+}
+
+/* Add our line for one of theirs. Returns whether its key is a mark of the program. */
+static bool translate(const struct program *program, const char *key, const char *value, char *job)
+{
+    const struct translation *row = program->lines;
+    size_t used = strlen(job);
+
+    while (row->key &&
+           (strcmp(row->key, key) != 0 || (row->value && strcmp(row->value, value) != 0)))
+        row++;
+    if (!row->key)
+        return false;
+    if (row->line && value[0] && strlen(row->line) + strlen(value) + 2 < JOB_BYTES - used) {
+        used += (size_t)snprintf(job + used, JOB_BYTES - used, row->line, value);
+        snprintf(job + used, JOB_BYTES - used, "\n");
+    }
+    return row->is_mark;
+}
+
+/* ---- job files ---- */
+
+enum { JOBFILE_BYTES_MAX = 1 << 20 };
+
+bool jobfile_is_global(const struct jobfile *jobfile, size_t section)
+{
+    return strcmp(jobfile->ini.sections[section].name, "global") == 0;
+}
+
+int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfile *jobfile)
+{
+    *jobfile = (struct jobfile){0};
+    int code = ini_parse(path, text, bytes, &jobfile->ini);
+
+    if (code)
+        return code;
+    for (size_t i = 0; i < jobfile->ini.section_count; i++)
+        if (jobfile_is_global(jobfile, i)) {
+            if (memory_room(&jobfile->globals, jobfile->global_count, sizeof *jobfile->globals,
+                            "sections"))
+                return -ENOMEM;
+            jobfile->globals[jobfile->global_count++] = i;
+        }
+    return jobfile->global_count < jobfile->ini.section_count
+               ? 0
+               : fail(EINVAL, "%s: no job: start one with [NAME]", jobfile->ini.path);
+}
+
+/* Refuse a result, and the job file of another program, whose nearest job is printed. */
+static int refuse_foreign(const char *path, const char *text)
+{
+    if (text[strspn(text, " \t\r\n")] == '{' && strstr(text, "\"schema\""))
+        return fail(
+            EINVAL,
+            "%s: a result, not a job file: read it with 'iobench report', 'iobench compare' or "
+            "'iobench plot'",
+            path);
+    for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
+        char key[WORD_BYTES], value[WORD_BYTES], job[JOB_BYTES] = "";
+        bool is_theirs = false;
+        for (const char *line = text; line; line = strchr(line, '\n')) {
+            line += *line == '\n';
+            if (split(line, programs[i].separator, key, value))
+                is_theirs |= translate(&programs[i], key, value, job);
+        }
+        if (!is_theirs)
+            continue;
+        if (ranks_speaks())
+            printf("[job]\n%s%s%s", strstr(job, "data=") ? "" : "data=PATH\n", job,
+                   programs[i].always);
+        return fail(EINVAL, "%s: %s; the nearest job of iobench is on standard output", path,
+                    programs[i].title);
+    }
+    return 0;
+}
+
+int jobfile_load(const char *path, struct jobfile *jobfile)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+
+    *jobfile = (struct jobfile){0};
+    int code = file_load(path, JOBFILE_BYTES_MAX, &text, &bytes);
+    if (code == 0 && bytes == 0)
+        code = fail(EINVAL, "%s: the file is empty: neither a job file nor a data set", path);
+    if (code == 0)
+        code = refuse_foreign(path, text);
+    if (code == 0)
+        code = jobfile_parse(path, text, bytes, jobfile);
+    free(text);
+    return code;
+}
+
+void jobfile_release(struct jobfile *jobfile)
+{
+    ini_release(&jobfile->ini);
+    free(jobfile->globals);
+    *jobfile = (struct jobfile){0};
+}
+
+int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *entry,
+                        const struct option_spec *table, void *settings,
+                        struct jobfile_lines *lines)
+{
+    const struct option_spec *row = option_find(table, entry->key);
+    const char *value = entry->value;
+    char where[512];
+
+    snprintf(where, sizeof where, "%s:%u", jobfile->ini.path, entry->line);
+    if (!row) {
+        struct nearest nearest = nearest_start(entry->key);
+        option_offer(table, &nearest);
+        return fail(EINVAL, "%s: unknown option '%s'%s", where, entry->key, nearest_hint(&nearest));
+    }
+    /* A key given twice: the last one would count, without a word. */
+    const size_t number = (size_t)(row - table);
+    if (!row->repeats && number < JOBFILE_OPTIONS_MOST) {
+        if (lines->of[number])
+            return fail(EINVAL, "%s: %s is given twice, first in line %u", where, entry->key,
+                        lines->of[number]);
+        lines->of[number] = entry->line;
+    }
+    if (!value)
+        value = bare_value(row);
+    if (!value)
+        return fail(EINVAL, "%s: %s needs a value", where, entry->key);
+    if (row->reach == OPTION_RUNS && !jobfile->allow_commands)
+        return fail(EPERM,
+                    "%s: %s runs a command: '%s'; job files need --allow-commands on the command "
+                    "line for this",
+                    where, row->name, value);
+    return option_set(table, settings, row->name, value, where);
+}
+
+static int apply_section(const struct jobfile *jobfile, size_t section,
+                         const struct option_spec *table, void *settings)
+{
+    const struct ini_section *part = &jobfile->ini.sections[section];
+    struct jobfile_lines lines = {0};
+    int code = 0;
+
+    for (size_t k = 0; k < part->count && code == 0; k++)
+        code = jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table, settings,
+                                   &lines);
+    return code;
+}
+
+int jobfile_apply(const struct jobfile *jobfile, size_t section, const struct option_spec *table,
+                  void *settings)
+{
+    int code = 0;
+
+    for (size_t i = 0; i < jobfile->global_count && jobfile->globals[i] < section && code == 0; i++)
+        code = apply_section(jobfile, jobfile->globals[i], table, settings);
+    return code ? code : apply_section(jobfile, section, table, settings);
 }

@@ -10,6 +10,7 @@
 #define IOBENCH_CMD_COMMAND_H
 
 #include "base/option.h"
+#include "base/plugin.h"
 #include "ranks/ranks.h"
 #include "telemetry/guard.h"
 
@@ -65,6 +66,16 @@ extern const struct command *const command_registry[];
 /* NULL if unknown. */
 const struct command *command_find(const char *name);
 
+/* Plug-ins of a kind. */
+struct family {
+    const char *name;   /* "reader" */
+    const char *option; /* option of `iobench run` that selects a member */
+    const char *summary;
+    const struct plugin *const *registry;
+};
+
+extern const struct family family_table[]; /* ends with a NULL name */
+
 /* Print the last failure (base/fail.h) to stderr. Returns COMMAND_FAILED. */
 int command_failed(const struct invocation *invocation);
 /* One process of several that leaves the words to others: fail after them, since a launcher ends
@@ -103,5 +114,24 @@ bool command_may_go_on(void);
 
 /* Fail unless `measured` reaches a goal; 0 is no goal. Returns 0 or -ERANGE with a reason. */
 int command_reach(const char *option, double measured, double required, const char *unit);
+
+/* Return the path to start this program by, from the environment if the dynamic loader was started
+ * by name. The caller frees it. NULL with a reason. */
+char *program_path(void);
+
+/* Return a number that is the same for equal builds only: of the build ID written by the linker. */
+uint64_t program_build(void);
+
+/* --sandbox */
+enum sandbox_wanted { SANDBOX_AUTO, SANDBOX_YES, SANDBOX_NO };
+extern const char *const sandbox_choices[];
+
+/* Before parsing untrusted files, the program gives up every right that the command does not need
+ * (docs/security.md). The needs follow from the option tables (enum option_reach), according to
+ * `count` settings of its table, each settings_size bytes, from the operands and from its `more`
+ * jobs. Before any other thread starts. SANDBOX_AUTO confines only root, if the kernel can, and not
+ * the ranks of an MPI job, which read each other's memory. Returns 0, or a negative errno with a
+ * reason. */
+int sandbox_enter(const struct invocation *invocation, const void *settings, size_t count);
 
 #endif

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Pure code with its own unit tests.
 libiobench_a_SOURCES += \
-	cmd/arguments.c cmd/arguments.h cmd/jobfile.c cmd/jobfile.h cmd/line.c cmd/line.h \
+	cmd/arguments.c cmd/arguments.h cmd/line.c cmd/line.h \
 	cmd/ramp/search.c cmd/ramp/search.h \
 	cmd/size/model.c cmd/size/model.h \
 	cmd/study/evaluate.c cmd/study/evaluate.h \
@@ -9,9 +9,9 @@ libiobench_a_SOURCES += \
 
 bin_PROGRAMS += iobench
 iobench_SOURCES = \
-	cmd/command.c cmd/command.h cmd/commands.h cmd/families.c cmd/families.h cmd/layers.c cmd/layers.h \
-	cmd/main.c cmd/members.c cmd/members.h cmd/network.c cmd/network.h cmd/outputs.c cmd/outputs.h \
-	cmd/program.c cmd/program.h cmd/registry.c cmd/sandbox.c cmd/sandbox.h \
+	cmd/command.c cmd/command.h cmd/commands.h cmd/layers.c cmd/layers.h \
+	cmd/main.c cmd/members.c cmd/members.h cmd/outputs.c cmd/outputs.h \
+	cmd/registry.c cmd/sandbox.c \
 	cmd/synthetic.c cmd/synthetic.h \
 	cmd/checkpoint/checkpoint.c cmd/checkpoint/checkpoint.h \
 	cmd/doctor/doctor.c \
@@ -23,7 +23,6 @@ iobench_SOURCES = \
 	cmd/ramp/ramp.c cmd/ramp/ramp.h \
 	cmd/results/compare.c cmd/results/gather.c cmd/json_file.c cmd/json_file.h cmd/results/plot.c \
 	cmd/results/report.c cmd/results/show.c \
-	cmd/run/beside.h cmd/member.h \
 	cmd/run/run.c \
 	cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/shuffle.c \
 	cmd/shuffle/shuffle.h \

@@ -13,7 +13,6 @@
 #include "cmd/command.h"
 #include "cmd/help/help.h"
 #include "cmd/outputs.h"
-#include "cmd/sandbox.h"
 #include "dataset/store.h"
 #include "formats/format.h"
 #include "formats/path_hint.h"

@@ -2,7 +2,7 @@
  *
  * members: jobs of `iobench run` in processes of their own, which the parent lets run in stages:
  * one run of one or of several at once, which start together. For run --beside and net --beside.
- * Main thread only.
+ * What run.c shows of them. Main thread only.
  */
 #ifndef IOBENCH_CMD_MEMBERS_H
 #define IOBENCH_CMD_MEMBERS_H
@@ -11,6 +11,7 @@
 #include "pipeline/jobs/run.h"
 
 #include <jansson.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 enum { MEMBERS_MAX = 4, MEMBERS_LABEL_BYTES = 256 };
@@ -67,5 +68,21 @@ char *members_reason(const struct member *member);
 /* Append the member's result to documents. Returns 0 or -ENODATA with a reason. */
 int members_collect(const struct member *member, json_t *documents);
 void members_release(struct members *members);
+
+/* ---- in cmd/run/run.c ---- */
+
+/* Of type member_work. */
+int run_as_member(const struct invocation *invocation, struct job *job,
+                  const struct member_gate *gate, json_t *documents);
+
+/* Order of the documents: first job alone, second alone, first beside, second beside. */
+enum { BESIDE_JOBS = 2, BESIDE_MEMBERS = 4 };
+
+/* "beside" of the JSON document (docs/json.md). documents: of the members. NULL with a reason. */
+json_t *beside_json(json_t *const documents[BESIDE_MEMBERS], bool has_shared_data);
+void beside_text(FILE *stream, const json_t *beside);
+
+/* Of struct run_observer: show the line of a run; context is a struct line. */
+void progress_show(void *context, const struct run_progress *now);
 
 #endif

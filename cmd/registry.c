@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The commands, in display order. The first one is the default. */
+ * The commands, in display order. The first one is the default. The families of plug-ins. */
 #include "cmd/commands.h"
+#include "cmd/net/transport.h"
+#include "cmd/pack/source.h"
+#include "decode/decoder.h"
+#include "formats/format.h"
+#include "readers/reader.h"
+#include "shuffle/plan.h"
+#include "telemetry/probe.h"
+#include "trainer/backend.h"
+#include "trainer/trainer.h"
 
 #include <string.h>
 
@@ -42,3 +51,16 @@ const struct command *command_find(const char *name)
             return command_registry[i];
     return NULL;
 }
+
+const struct family family_table[] = {
+    {"format", "format", "how samples lie in files", format_registry},
+    {"reader", "reader", "what brings bytes from storage", reader_registry},
+    {"shuffle", "shuffle", "the order of the samples of an epoch", shuffle_registry},
+    {"decoder", "decode", "what makes a row of a batch out of an image", decoder_registry},
+    {"backend", "backend", "what computes a network", backend_registry},
+    {"trainer", "trainer", "what takes the batches", trainer_registry},
+    {"transport", "transport", "how messages travel between ranks", transport_registry},
+    {"probe", "probes", "what iobench monitor watches", probe_registry},
+    {"source", "from", "what iobench pack makes a data set out of", source_registry},
+    {0},
+};

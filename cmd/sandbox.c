@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/sandbox.h"
+#include "cmd/command.h"
 
 #include "base/fail.h"
 #include "base/file.h"
@@ -7,7 +7,6 @@
 #include "base/landlock.h"
 #include "base/memory.h"
 #include "cachectl/outside.h"
-#include "cmd/families.h"
 #include "dataset/store.h"
 #include "ranks/ranks.h"
 

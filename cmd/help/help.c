@@ -5,8 +5,6 @@
 #include "base/nearest.h"
 #include "cmd/command.h"
 #include "cmd/commands.h"
-#include "cmd/families.h"
-#include "cmd/sandbox.h"
 #include "report/words.h"
 
 #include <ctype.h>

@@ -11,12 +11,10 @@
 #include "base/json.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
-#include "cmd/line.h"
-#include "cmd/network.h"
 #include "cmd/outputs.h"
+#include "cmd/line.h"
+#include "cmd/layers.h"
 #include "report/report.h"
-#include "report/load.h"
 #include "report/words.h"
 
 #include <assert.h>

@@ -9,9 +9,8 @@
 #include "base/stop.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
-#include "cmd/member.h"
 #include "cmd/net/survey.h"
-#include "report/load.h"
+#include "report/report.h"
 #include "trainer/buckets.h"
 #include "trainer/graph.h"
 

@@ -4,16 +4,14 @@
  */
 #include "base/fail.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
+#include "cmd/outputs.h"
 #include "cmd/line.h"
 #include "cmd/net/beside.h"
 #include "cmd/net/report.h"
-#include "cmd/outputs.h"
-#include "cmd/sandbox.h"
 #include "pipeline/evidence/machine.h"
 #include "pipeline/evidence/validity.h"
-#include "pipeline/result/gather.h"
-#include "pipeline/result/recorder.h"
+#include "pipeline/result/result.h"
+#include "pipeline/result/timeline.h"
 
 #include <errno.h>
 #include <inttypes.h>

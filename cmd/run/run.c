@@ -4,8 +4,6 @@
  * are jobs measured in one session and compared with the first: A, and B with the options of
  * --against added to A's.
  */
-#include "cmd/run/beside.h"
-
 #include "base/clock.h"
 #include "base/escape.h"
 #include "base/fail.h"
@@ -18,21 +16,17 @@
 #include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
-#include "cmd/jobfile.h"
-#include "cmd/json_file.h"
+#include "cmd/outputs.h"
 #include "cmd/layers.h"
 #include "cmd/line.h"
-#include "cmd/member.h"
-#include "cmd/outputs.h"
+#include "cmd/members.h"
 #include "cmd/pack/packing.h"
-#include "cmd/sandbox.h"
 #include "cmd/synthetic.h"
 #include "dataset/store.h"
 #include "pipeline/jobs/run.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/settings/job.h"
 #include "report/compare.h"
-#include "report/load.h"
 #include "report/report.h"
 #include "report/words.h"
 

@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz_text.h"
 
 #include "base/fail.h"
-#include "cmd/jobfile.h"
+#include "cmd/arguments.h"
 #include "pipeline/settings/job.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
