@@ -21,7 +21,7 @@ iobench_SOURCES = \
 	cmd/net/beside.c cmd/net/beside.h cmd/net/net.c cmd/net/report.c cmd/net/report.h \
 	cmd/pack/inspect.c cmd/pack/pack.c \
 	cmd/ramp/ramp.c cmd/ramp/ramp.h \
-	cmd/results/compare.c cmd/results/gather.c cmd/json_file.c cmd/json_file.h cmd/results/plot.c \
+	cmd/results/compare.c cmd/results/gather.c cmd/results/plot.c \
 	cmd/results/report.c cmd/results/show.c \
 	cmd/run/run.c \
 	cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/shuffle.c \

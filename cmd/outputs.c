@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "cmd/json_file.h"
 #include "formats/format.h"
 
 #include <assert.h>
@@ -37,6 +36,22 @@ int outputs_write(const char *path, struct text_stream *stream)
     if (code == 0)
         code = write_text(path, text, bytes);
     free(text);
+    return code;
+}
+
+int json_file_write(const char *path, json_t *root)
+{
+    if (!root)
+        return fail(ENOMEM, "out of memory for JSON");
+    char *text = report_json_text(root, REPORT_DIGITS);
+    int code = text ? 0 : -ENOMEM;
+
+    if (text && is_stdout(path))
+        puts(text);
+    else if (text)
+        code = report_write_file(path, text, strlen(text));
+    free(text);
+    json_decref(root);
     return code;
 }
 

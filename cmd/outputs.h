@@ -10,6 +10,8 @@
 #include "cmd/command.h"
 #include "report/report.h"
 
+#include <jansson.h>
+
 enum output_kind { OUTPUT_JSON, OUTPUT_CSV, OUTPUT_SERIES };
 
 struct output {
@@ -40,6 +42,9 @@ int outputs_check_options(const struct invocation *invocation);
 /* Close the stream and write its text to the file, or for "-" to standard output. Returns 0 or
  * -errno. */
 int outputs_write(const char *path, struct text_stream *stream);
+
+/* Write root to path ("-": standard output) and release it. Returns 0 or -errno. */
+int json_file_write(const char *path, json_t *root);
 
 int outputs_open(struct outputs *outputs, size_t jobs);
 /* Add a result to the files named by its job and write them. Returns 0 or -errno. */

@@ -12,11 +12,9 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
 #include "cmd/line.h"
 #include "cmd/outputs.h"
 #include "pipeline/settings/job_options.h"
-#include "report/load.h"
 #include "report/report.h"
 #include "report/words.h"
 

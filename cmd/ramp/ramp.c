@@ -11,7 +11,6 @@
 #include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
 #include "cmd/layers.h"
 #include "cmd/outputs.h"
 #include "pipeline/jobs/run.h"

@@ -9,9 +9,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
 #include "cmd/outputs.h"
-#include "report/load.h"
 #include "report/report.h"
 #include "report/words.h"
 

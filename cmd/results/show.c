@@ -8,7 +8,6 @@
 #include "base/memory.h"
 #include "base/text_stream.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
 #include "cmd/outputs.h"
 #include "cmd/pack/cursor.h"
 #include "dataset/store.h"

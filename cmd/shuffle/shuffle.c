@@ -12,7 +12,7 @@
 #include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
+#include "cmd/outputs.h"
 #include "cmd/layers.h"
 #include "decode/decoder.h"
 #include "formats/format.h"
@@ -23,7 +23,7 @@
 #include "ranks/ranks.h"
 #include "report/report.h"
 #include "report/words.h"
-#include "shuffle/outline.h"
+#include "shuffle/quality.h"
 #include "shuffle/preset.h"
 #include "trainer/trainer.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/size/size.h"
+#include "cmd/size/model.h"
 
 #include "base/bytes.h"
 #include "base/escape.h"
@@ -13,13 +13,10 @@
 #include "base/text_stream.h"
 #include "cmd/checkpoint/model.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
 #include "cmd/line.h"
 #include "cmd/outputs.h"
-#include "cmd/size/model.h"
-#include "pipeline/result/gather.h"
+#include "pipeline/result/result.h"
 #include "readers/service.h"
-#include "report/load.h"
 #include "report/report.h"
 #include "report/svg.h"
 #include "report/words.h"

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "cmd/commands.h"
-#include "cmd/json_file.h"
+#include "cmd/outputs.h"
 #include "report/words.h"
 #include "trainer/accelerator.h"
 #include "trainer/backend.h"
