@@ -1565,6 +1565,7 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     put_text_if(object, "label", result->job->output.label, "--label was not given");
     json_object_set_new(object, "valid", json_boolean(result->valid));
     put_text_if(object, "invalid_reason", result->valid ? NULL : result->invalid_reason, "valid");
+    json_object_set_new(object, "interrupted", json_boolean(result->interrupted));
     json_object_set_new(object, "degraded",
                         json_boolean(summary->all.skipped > 0 || *result->degraded_reason));
     put_text_if(object, "degraded_reason",

@@ -92,10 +92,11 @@ extern const char *const sweep_part_names[SWEEP_PARTS];
 
 struct sweep_figures {
     bool is_measured, is_valid;
-    char reason[256];                    /* why it is invalid */
-    char limit[24], cache[40];           /* "": unknown */
-    double samples_per_s;                /* NAN: not measured, as in a survey of shuffles */
-    double randomness;                   /* of a surveyed shuffle; 0: none */
+    bool is_interrupted;       /* by somebody else, while its sweep was killed or went on */
+    char reason[256];          /* why it is invalid */
+    char limit[24], cache[40]; /* "": unknown */
+    double samples_per_s;      /* NAN: not measured, as in a survey of shuffles */
+    double randomness;         /* of a surveyed shuffle; 0: none */
     double wall_s, parts_s[SWEEP_PARTS]; /* mean per rank; wall_s includes barriers */
     uint32_t ranks;
     uint64_t set;                  /* hash of the data set's path and format; 0: unknown */

@@ -161,7 +161,7 @@ static char *sweep_folder_file(const struct sweep *sweep, uint32_t cell, uint32_
     return file_format_path("%s/cell-%05u-run-%u.json", sweep->folder.path, cell + 1, round + 1);
 }
 
-/* Load a measurement; -ENOENT if it is missing or was interrupted. */
+/* Load a measurement; -ENOENT if it is missing. */
 static int load_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
 {
     struct sweep_figures *figures = &sweep->table.figures[(size_t)round * sweep->plan.cells + cell];
@@ -204,8 +204,6 @@ static int load_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
     }
     if (code)
         code = fail(EINVAL, "%s: %s: remove it to measure this cell again", path, fail_reason());
-    else if (!figures->is_valid && strstr(figures->reason, "interrupted"))
-        code = -ENOENT;
     free(path);
     return code;
 }
@@ -341,7 +339,8 @@ static int sweep_folder_open(struct sweep *sweep)
         for (uint32_t cell = 0; cell < sweep->plan.cells && code == 0; cell++) {
             code = load_measurement(sweep, cell, round);
             const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
-            if (code == 0 && sweep->settings->retry && !figures->is_valid)
+            if (code == 0 &&
+                (figures->is_interrupted || (sweep->settings->retry && !figures->is_valid)))
                 code = remove_measurement(sweep, cell, round) ? -EIO : -ENOENT;
             if (code == -ENOENT)
                 sweep->table.figures[(size_t)round * sweep->plan.cells + cell] =
@@ -897,6 +896,7 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
         return fail(EINVAL, "it has no jobs");
     const char *degraded = load_degraded(job);
     figures->is_valid = load_true(job, "valid") && !degraded;
+    figures->is_interrupted = load_true(job, "interrupted");
     snprintf(figures->reason, sizeof figures->reason, "%s",
              degraded ? degraded : load_word(job, "invalid_reason"));
     figures->samples_per_s = load_number(job, "summary.samples_per_s");

@@ -521,8 +521,11 @@ int run_jobs(const struct job *jobs, uint32_t count, struct ranks *ranks,
         code = run_rounds(&experiment);
     for (uint32_t i = 0; i < opened; i++)
         code = close_job(&experiment.measurements[i], code);
-    for (uint32_t i = opened; i < count; i++)
-        result_invalid(&results[i], "%s", fail_reason());
+    for (uint32_t i = 0; i < count; i++) {
+        results[i].interrupted = code == -EINTR;
+        if (i >= opened)
+            result_invalid(&results[i], "%s", fail_reason());
+    }
     free(experiment.measurements);
     return code;
 }

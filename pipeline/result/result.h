@@ -376,6 +376,7 @@ struct result {
     struct trace *trace;       /* of the first run, on rank 0; NULL: not recorded */
     bool valid;
     char invalid_reason[256];
+    bool interrupted;          /* asked to end before it was done */
     char degraded_reason[256]; /* valid, but a figure may mislead; "": not degraded */
     uint64_t index_faults;     /* damaged places left out of the index (--on-error skip) */
     uint32_t notice_count;

@@ -193,7 +193,7 @@ buffer:2) kill -9 $$ ;;
 buffer:3) valid=false why='"was not cold"' ;;
 buffer:4) degraded=true poor='"records were skipped"' ;;
 buffer:5) limit=storage ;;
-buffer:6) valid=false why='"interrupted by a signal"' ;;
+buffer:6) valid=false cut=true why='"interrupted by a signal"' ;;
 esac
 case $json,$ranks in
 *run-2*) wait=5 ;;
@@ -201,7 +201,7 @@ case $json,$ranks in
 *) wait=2 ;;
 esac
 cat >"$json.new" <<JSON && mv "$json.new" "$json"
-{"jobs": [{"valid": $valid, "invalid_reason": $why, "degraded": $degraded, "degraded_reason": $poor, "place": {"host": "node7"},
+{"jobs": [{"valid": $valid, "interrupted": ${cut-false}, "invalid_reason": $why, "degraded": $degraded, "degraded_reason": $poor, "place": {"host": "node7"},
  "summary": {"samples_per_s": $rate, "limit": "$limit", "cache_before": "$cache"}, "engine": {"ranks": $ranks},
  "dataset": {"path": "/set", "format": "tar", "samples": ${SAMPLES:-77}, "record_bytes": 7700, "identity": "${IDENTITY:-one}"},
  "runs": [{"epochs": [{"wall_s": 40, "wait_s": $wait, "upload_s": 1, "compute_s": 4, "exchange_s": 7, "update_s": 8, "start_barrier_s": 3, "stop_barrier_s": 6}]}]}]}

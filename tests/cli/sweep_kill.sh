@@ -43,7 +43,7 @@ for earlier in first second; do
         grep -qx "$name $inode" "$tmp/third" || fault "$name was measured again after the $earlier end"
     done <"$tmp/$earlier"
 done
-[ "$(grep -l '"interrupted"' "$tmp"/a/cell-*.json | wc -l)" = 0 ] || fault "an interrupted measurement was kept"
+[ "$(grep -l '"interrupted": true' "$tmp"/a/cell-*.json | wc -l)" = 0 ] || fault "an interrupted measurement was kept"
 
 # ---- a measurement that outlives its sweep is waited for, not repeated ----
 rm -r "$tmp/a"
@@ -82,4 +82,18 @@ chmod +x "$tmp/crash"
 try 1 "$@" --launch "$tmp/crash"
 out "6 measured, 4 valid"
 out "ended by signal 11"
+# ---- an interrupted measurement is due again by its key, and no words of a reason make one ----
+rm -r "$tmp/a"
+printf '#!/bin/sh\necho "iobench: never interrupted"\nexit 1\n' >"$tmp/refuse"
+chmod +x "$tmp/refuse"
+try 1 "$@" --launch "$tmp/refuse"
+out "6 measured, 0 valid"
+try 1 "$@" --launch "$tmp/refuse"
+err "6 of 6 measurements are there already"
+rm -r "$tmp/a"
+try 0 "$@"
+sed -i 's/"interrupted": false/"interrupted": true/' "$tmp/a/cell-00002-run-1.json"
+try 0 "$@"
+err "5 of 6 measurements are there already"
+out "6 measured, 6 valid"
 finish
