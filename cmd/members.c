@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/stop.h"
-#include "report/load.h"
 #include "report/report.h"
 
 #include <assert.h>

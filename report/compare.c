@@ -4,7 +4,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/load.h"
+#include "report/report.h"
 #include "report/words.h"
 
 #include <errno.h>

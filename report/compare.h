@@ -16,7 +16,7 @@
 
 #include "base/stats.h"
 
-#include "report/load.h"
+#include "report/report.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	report/compare.c report/compare.h \
-	report/load.c report/load.h \
-	report/figures.c report/file.c report/result.c report/report.h \
-	report/mlperf.c report/mlperf.h \
+	report/document.c report/result.c report/report.h \
 	report/svg.c report/svg.h report/chart.c report/chart.h \
 	report/timeline.c \
 	report/summary.c report/summary.h \

@@ -11,9 +11,6 @@
 #include "base/json.h"
 #include "base/module.h"
 #include "base/profiles/profiles.h"
-#include "pipeline/result/result.h"
-#include "report/mlperf.h"
-#include "report/load.h"
 #include "report/words.h"
 
 #include <assert.h>
@@ -69,7 +66,7 @@ static json_t *histogram_json(const struct histogram *latency, bool quantiles)
         if ((1 - shares[i]) * (double)latency->count < 1)
             break;
         json_t *pair = json_array();
-        char text[32]; /* rows have six digits: report/file.c */
+        char text[32]; /* rows have six digits: report/document.c */
         json_array_append_new(pair, json_number(shares[i]));
         snprintf(text, sizeof text, "%.6g", (double)histogram_quantile(latency, shares[i]) / 1e9);
         json_array_append_new(pair, json_number(strtod(text, NULL)));

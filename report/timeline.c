@@ -8,7 +8,6 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "report/load.h"
 #include "report/report.h"
 #include "report/words.h"
 

@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "report/report.h"
-#include "report/load.h"
 #include "report/words.h"
 
 #include <assert.h>

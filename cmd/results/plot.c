@@ -6,7 +6,6 @@
 #include "base/file.h"
 #include "cmd/commands.h"
 #include "report/chart.h"
-#include "report/load.h"
 #include "report/report.h"
 #include "report/svg.h"
 

@@ -17,7 +17,6 @@
 #include "cmd/shuffle/plot.h"
 #include "report/chart.h"
 #include "report/compare.h"
-#include "report/load.h"
 #include "report/report.h"
 #include "report/svg.h"
 

@@ -22,6 +22,7 @@
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"
+#include "cmd/command.h"
 #include "report/report.h"
 #include "report/words.h"
 #include "shuffle/plan.h"

@@ -5,7 +5,6 @@
 
 #include "base/fail.h"
 #include "report/compare.h"
-#include "report/load.h"
 #include "report/report.h"
 
 static void try_series(const json_t *series)

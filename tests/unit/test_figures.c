@@ -4,9 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/option.h"
-#include "report/load.h"
 #include "report/report.h"
-#include "report/summary.h"
 
 #include <math.h>
 #include <stdio.h>

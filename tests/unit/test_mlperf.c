@@ -5,7 +5,7 @@
 #include "base/option.h"
 #include "base/profiles/profiles.h"
 #include "pipeline/settings/job.h"
-#include "report/mlperf.h"
+#include "report/summary.h"
 #include "trainer/trainer.h"
 
 #include <math.h>

@@ -27,7 +27,6 @@
 #include "pipeline/result/timeline.h"
 #include "readers/service.h"
 #include "report/report.h"
-#include "report/summary.h"
 #include "telemetry/devices.h"
 #include "telemetry/series.h"
 #include "telemetry/storage.h"

@@ -6,10 +6,8 @@
 #include "base/file.h"
 #include "base/option.h"
 #include "base/text_stream.h"
-#include "report/load.h"
 #include "report/report.h"
 #include "cmd/size/model.h"
-#include "report/summary.h"
 #include "report/words.h"
 #include "tests/unit/allocations.h"
 

@@ -4,7 +4,6 @@
 
 #include "base/option.h"
 #include "report/report.h"
-#include "report/summary.h"
 
 #include <math.h>
 #include <stdio.h>

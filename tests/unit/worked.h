@@ -6,7 +6,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "report/load.h"
+#include "report/report.h"
 
 #include <jansson.h>
 #include <stdio.h>
