@@ -6,11 +6,6 @@ libiobench_a_SOURCES += \
 	pipeline/settings/settings.h
 libiobench_a_SOURCES += \
 	pipeline/result/gather.c \
-	pipeline/result/gather.h \
-	pipeline/result/meter.c \
-	pipeline/result/meter.h \
-	pipeline/result/recorder.c \
-	pipeline/result/recorder.h \
 	pipeline/result/result.c \
 	pipeline/result/result.h \
 	pipeline/result/timeline.c \

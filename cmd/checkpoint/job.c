@@ -14,7 +14,7 @@
 #include "dataset/store.h"
 #include "pipeline/evidence/validity.h"
 #include "pipeline/evidence/witness.h"
-#include "pipeline/result/gather.h"
+#include "pipeline/result/result.h"
 #include "pipeline/settings/job.h"
 #include "readers/reader.h"
 

@@ -9,7 +9,7 @@
 
 #include "cmd/members.h"
 #include "cmd/net/rhythm.h"
-#include "pipeline/result/recorder.h"
+#include "pipeline/result/timeline.h"
 
 enum { NET_BESIDE_ROUNDS = 1000 };
 

@@ -6,7 +6,6 @@
 #include "cmd/net/beside.h"
 #include "cmd/net/survey.h"
 #include "pipeline/result/result.h"
-#include "pipeline/result/timeline.h"
 
 #include <jansson.h>
 

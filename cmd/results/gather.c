@@ -345,7 +345,7 @@ static int join_runs(struct gathered_job *joined)
                                       late->path, late->start_s - early->end_s, early->path);
 }
 
-static int gather_run(const struct invocation *invocation)
+static int run_gather(const struct invocation *invocation)
 {
     const struct gather_settings *settings = invocation->settings;
     struct gathered_job joined = {.count = (size_t)invocation->count};
@@ -419,5 +419,5 @@ const struct command command_gather = {
     .operands_exist = true,
     .operands_reach = {OPTION_READS, OPTION_READS},
     .is_confined = true,
-    .run = gather_run,
+    .run = run_gather,
 };

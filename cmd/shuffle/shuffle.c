@@ -18,7 +18,6 @@
 #include "formats/format.h"
 #include "pipeline/jobs/run.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/result/result.h"
 #include "pipeline/settings/job_options.h"
 #include "ranks/ranks.h"
 #include "report/report.h"

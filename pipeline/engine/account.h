@@ -12,7 +12,6 @@
 #include "pipeline/engine/batches.h"
 #include "dataset/hints.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/result/recorder.h"
 #include "pipeline/result/result.h"
 #include "trainer/trainer.h"
 

@@ -10,7 +10,6 @@
 #include "dataset/catalog.h"
 #include "dataset/hints.h"
 #include "pipeline/evidence/reach.h"
-#include "pipeline/result/recorder.h"
 #include "pipeline/result/result.h"
 #include "pipeline/settings/job.h"
 #include "shuffle/plan.h"

@@ -9,7 +9,7 @@
 #include "cachectl/cold.h"
 #include "dataset/store.h"
 #include "pipeline/evidence/machine.h"
-#include "pipeline/result/gather.h"
+#include "pipeline/result/result.h"
 #include "readers/reader.h"
 #include "telemetry/storage.h"
 

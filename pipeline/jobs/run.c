@@ -14,7 +14,7 @@
 #include "pipeline/jobs/find.h"
 #include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/session.h"
-#include "pipeline/result/gather.h"
+#include "pipeline/result/result.h"
 #include "readers/reader.h"
 #include "trainer/trainer.h"
 

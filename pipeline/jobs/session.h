@@ -9,7 +9,6 @@
 
 #include "pipeline/evidence/memory_limit.h"
 #include "pipeline/evidence/witness.h"
-#include "pipeline/result/recorder.h"
 #include "pipeline/result/result.h"
 
 /* The caller sets the first three. */

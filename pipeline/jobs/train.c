@@ -13,7 +13,7 @@
 #include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/network_input.h"
 #include "pipeline/jobs/session.h"
-#include "pipeline/result/gather.h"
+#include "pipeline/result/result.h"
 #include "shuffle/plan.h"
 #include "trainer/checkpoint.h"
 

@@ -9,7 +9,7 @@
 #include "base/plugin.h"
 #include "dataset/catalog.h"
 #include "pipeline/loader/fetch.h"
-#include "pipeline/result/recorder.h"
+#include "pipeline/result/timeline.h"
 #include "pipeline/settings/settings.h"
 #include "shuffle/coalesce.h"
 #include "shuffle/plan.h"

@@ -45,7 +45,6 @@
 #include "pipeline/loader/arenas.h"
 #include "pipeline/loader/blocks.h"
 #include "pipeline/loader/window.h"
-#include "pipeline/result/meter.h"
 #include "pipeline/result/result.h"
 #include "readers/parallel_reader.h"
 #include "readers/rate.h"

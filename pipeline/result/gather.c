@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/result/gather.h"
+#include "pipeline/result/result.h"
 
 #include "base/fail.h"
 #include "base/memory.h"

@@ -8,6 +8,10 @@
 #ifndef IOBENCH_PIPELINE_RESULT_TIMELINE_H
 #define IOBENCH_PIPELINE_RESULT_TIMELINE_H
 
+#include "base/atomic.h"
+#include "pipeline/settings/settings.h"
+#include "ranks/ranks.h"
+#include "telemetry/probe.h"
 #include "telemetry/series.h"
 
 enum { TIMELINE_ROWS = 2000, TIMELINE_KEY_BYTES = 128, TIMELINE_REASONS = 16 };
@@ -92,5 +96,76 @@ struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count);
 void *timeline_pack(const struct timeline *timeline, uint32_t columns, uint64_t *bytes);
 /* Returns NULL without memory or if the bytes are not a packed timeline. */
 struct timeline *timeline_unpack(const void *packed, uint64_t bytes);
+
+/* ---- meter: the pipeline's own counters, and the probe that samples them together with the
+ * machine's. Each stage adds to its own counters. Any thread. A NULL meter counts nothing ---- */
+
+enum meter_count {
+    METER_READ_BYTES, /* bytes delivered by the reader; completed reads */
+    METER_READ_COUNT,
+    METER_PASSTHROUGH_BYTES, /* of the read ones, by commands to the disk itself */
+    METER_CLIENT_BYTES,      /* ... by a client of the server in the reader (libnfs) */
+    METER_RECORD_BYTES,      /* parsed and decoded into rows, framing included */
+    METER_RECORD_COUNT,
+    METER_TRAINED_COUNT,     /* samples of finished steps */
+    METER_LOADER_STORAGE_NS, /* the loader waited for storage */
+    METER_LOADER_MEMORY_NS,  /* ... for memory: decode or trainer is behind */
+    METER_DECODE_RECORD_NS,  /* sum over decode threads: waiting for records */
+    METER_DECODE_BATCH_NS,   /* ... for an open batch: the trainer is behind */
+    METER_DECODE_BUSY_NS,
+    METER_DECODE_HINTS_NS,  /* ... making hints */
+    METER_TRAINER_BATCH_NS, /* the trainer waited for a batch */
+    METER_TRAINER_BUSY_NS,
+    METER_GRADIENT_BYTES, /* that this rank sends in a ring all-reduce */
+    METER_COUNTS
+};
+
+/* A thread that waits says so at least this often, or a timeline would show neither wait nor work.
+ */
+#define METER_WAIT_NS UINT64_C(100000000)
+
+struct meter {
+    struct counter counts[METER_COUNTS];
+};
+
+/* Figures of a timeline from the counters; key NULL: none. */
+extern const struct monitor_figure meter_figures[METER_COUNTS];
+
+static inline void meter_add(struct meter *meter, enum meter_count count, uint64_t amount)
+{
+    if (meter)
+        counter_add(&meter->counts[count], amount);
+}
+
+/* Settings of the probe, which adds up the meters of several ranks. */
+struct meter_list {
+    struct meter *const *meters;
+    uint32_t count;
+};
+extern const struct probe_ops meter_probe;
+
+/* ---- recorder: records machine and pipeline during a job as a timeline. The stages of the engine
+ * count into its meter and mark phases on their own threads; session.c starts and finishes it. A
+ * NULL recorder records nothing ---- */
+
+struct recorder;
+
+/* Start sampling. The lowest rank of each node samples for all ranks on it. Collective. Returns
+ * NULL with a reason on all ranks if telemetry is impossible or unwanted
+ * (settings->sample_interval_ns is 0); telemetry never fails a job. */
+struct recorder *recorder_start(const char *data, const struct output_settings *settings,
+                                struct ranks *ranks);
+/* Stop sampling. Returns the timeline: that of all nodes on rank 0, NULL on other ranks; after a
+ * failure each node keeps its own; NULL without memory. Collective; code: the job's status, the
+ * same on all ranks. */
+struct timeline *recorder_finish(struct recorder *recorder, int code);
+
+struct meter *recorder_meter(struct recorder *recorder);
+/* Assign later marks to this run. Call between runs. */
+void recorder_begin_run(struct recorder *recorder, uint64_t run);
+/* Take an extra sample, so that counts between two such samples are exact. Any thread. */
+void recorder_sample(struct recorder *recorder);
+/* Mark a phase that ends now. Any thread. */
+void recorder_mark(struct recorder *recorder, const char *phase, uint64_t number, uint64_t from_ns);
 
 #endif

@@ -5,8 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "pipeline/result/gather.h"
-#include "pipeline/result/timeline.h"
+#include "pipeline/result/result.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>

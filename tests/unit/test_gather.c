@@ -2,7 +2,7 @@
  * Measurements of several ranks, gathered: every total against sums computed by hand. */
 #include "tests/unit/wire.h"
 
-#include "pipeline/result/gather.h"
+#include "pipeline/result/result.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * Cache states of a job's nodes, as one label: the worst. */
 #include "tests/unit/unit.h"
 
-#include "pipeline/result/gather.h"
+#include "pipeline/result/result.h"
 #include "ranks/plugins.h"
 
 #include <stdio.h>

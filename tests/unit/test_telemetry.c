@@ -3,7 +3,7 @@
  * of machines. */
 #include "tests/unit/session.h"
 
-#include "pipeline/result/meter.h"
+#include "pipeline/result/timeline.h"
 #include "telemetry/counters.h"
 #include "telemetry/series.h"
 #include "telemetry/probe.h"

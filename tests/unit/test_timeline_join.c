@@ -4,7 +4,6 @@
  */
 #include "tests/unit/unit.h"
 
-#include "pipeline/result/meter.h"
 #include "pipeline/result/timeline.h"
 
 #include <math.h>
