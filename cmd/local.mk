@@ -4,8 +4,8 @@ libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h cmd/line.c cmd/line.h \
 	cmd/ramp/search.c cmd/ramp/search.h \
 	cmd/size/model.c cmd/size/model.h \
-	cmd/study/evaluate.c cmd/study/evaluate.h \
-	cmd/sweep/plan.c cmd/sweep/plan.h
+	cmd/study/evaluate.c \
+	cmd/sweep/plan.c
 
 bin_PROGRAMS += iobench
 iobench_SOURCES = \
@@ -26,7 +26,7 @@ iobench_SOURCES = \
 	cmd/run/run.c \
 	cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/shuffle.c \
 	cmd/shuffle/shuffle.h \
-	cmd/size/size.c cmd/size/size.h \
+	cmd/size/size.c \
 	cmd/study/study.c cmd/study/study.h \
 	cmd/sweep/sweep.c cmd/sweep/sweep.h \
 	cmd/train/plan.c cmd/train/report.h cmd/train/train.c

@@ -251,4 +251,17 @@ struct sizing_need {
 struct sizing_need sizing_of(const struct sizing_basis *basis, double gpu_samples_per_s,
                              double gpus, double busy);
 
+/* ---- recording: what a job read from storage while `iobench monitor --json` recorded it, as
+ * inputs of a simulated cluster. Main thread ---- */
+
+struct size_recording {
+    double seconds;
+    struct quantity bytes_per_s; /* mean; spread: half the difference between the halves */
+    double peak_bytes_per_s;     /* of one interval */
+    double read_bytes;           /* mean size of a read; 0: not known of most bytes */
+};
+
+/* Returns 0 or a negative errno with a reason. */
+int size_recording_load(const char *path, struct size_recording *recording);
+
 #endif

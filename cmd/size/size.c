@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/size/model.h"
-
 #include "base/bytes.h"
 #include "base/escape.h"
 #include "base/fail.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/study/evaluate.h"
+#include "cmd/study/study.h"
 
 #include "base/fail.h"
 #include "base/file.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * iobench study: published experiments as commands. A study is data: commands of this program, the
- * figures taken from their results (cmd/study/evaluate.h), and the words for them;
+ * figures taken from their results (cmd/study/evaluate.c), and the words for them;
  * docs/studies/README.md has the form of the files.
  */
 #include "cmd/study/study.h"

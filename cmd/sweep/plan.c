@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/sweep/plan.h"
+#include "cmd/sweep/sweep.h"
 
 #include "base/fail.h"
 #include "base/memory.h"

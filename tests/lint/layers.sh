@@ -76,7 +76,7 @@ bad cmd/x.c '#include "x.h"'
 bad pipeline/loader/x.c '#include "pipeline/engine/batches.h"'
 bad pipeline/result/x.h '#include "pipeline/jobs/run.h"'
 bad pipeline/x.c '#include "pipeline/loader/loader.h"'
-bad cmd/size/x.c '#include "cmd/sweep/plan.h"'
+bad cmd/size/x.c '#include "cmd/sweep/sweep.h"'
 bad decode/baseline/x.c '#include "base/bytes.h"'
 good readers/x.c '#include "dataset/catalog.h"
 #include "readers/reader.h"

@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/random.h"
-#include "cmd/study/evaluate.h"
+#include "cmd/study/study.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "cmd/sweep/plan.h"
+#include "cmd/sweep/sweep.h"
 
 #include <errno.h>
 #include <math.h>
