@@ -9,7 +9,6 @@
  */
 #include "base/clock.h"
 #include "base/fail.h"
-#include "shuffle/outline.h"
 #include "shuffle/quality.h"
 
 #include <math.h>

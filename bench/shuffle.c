@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/stats.h"
-#include "shuffle/outline.h"
+#include "shuffle/quality.h"
 #include "shuffle/plan.h"
 
 #include <stdio.h>

@@ -4,13 +4,9 @@ libiobench_a_SOURCES += \
 	shuffle/plugins.h shuffle/registry.c \
 	shuffle/sequence.c shuffle/sequence.h \
 	shuffle/coalesce.c shuffle/coalesce.h \
-	shuffle/buffer.c shuffle/buffer.h \
-	shuffle/direct.c \
 	shuffle/buffered.c \
 	shuffle/windowed.c \
-	shuffle/tfdata.c \
 	shuffle/ffcv.c \
 	shuffle/mosaic.c \
-	shuffle/outline.c shuffle/outline.h \
 	shuffle/preset.c shuffle/preset.h \
 	shuffle/quality.c shuffle/quality.h

@@ -56,4 +56,11 @@ int quality_measure(const struct quality_terms *terms, struct quality *quality);
 /* Return the label of a record under these terms. */
 uint32_t quality_label(const struct quality_terms *terms, uint64_t record);
 
+/* Make a catalog of hypothetical records, to study shuffles without a data set: spread records
+ * evenly over shards, with lengths uniform in record_bytes +- spread_bytes (less than
+ * record_bytes), the same on every machine. Returns NULL with a reason; free with
+ * catalog_destroy(). */
+struct catalog *outline_create(uint64_t records, uint32_t shards, uint32_t record_bytes,
+                               uint32_t spread_bytes);
+
 #endif

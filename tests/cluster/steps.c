@@ -7,7 +7,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "ranks/ranks.h"
-#include "shuffle/outline.h"
+#include "shuffle/quality.h"
 #include "shuffle/plan.h"
 
 #include <errno.h>

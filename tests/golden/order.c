@@ -6,7 +6,7 @@
  * order STRATEGY RECORDS SHARDS SEED EPOCH...
  */
 #include "base/fail.h"
-#include "shuffle/outline.h"
+#include "shuffle/quality.h"
 #include "shuffle/plan.h"
 
 #include <inttypes.h>

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/random.h"
-#include "shuffle/outline.h"
+#include "shuffle/quality.h"
 #include "shuffle/plan.h"
 #include "shuffle/preset.h"
 

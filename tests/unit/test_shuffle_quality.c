@@ -2,7 +2,6 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "shuffle/outline.h"
 #include "shuffle/quality.h"
 
 #include <math.h>
