@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/nearest.h"
 #include "dataset/store.h"
-#include "formats/path_hint.h"
+#include "formats/format.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>
@@ -183,7 +183,7 @@ int arguments_check_data(const char *option, const char *path)
     int code = path ? store_stat(path, &status) : 0;
 
     if (code == -ENOENT)
-        return fail(ENOENT, "--%s: %s does not exist%s", option, path, path_hint_missing(path));
+        return fail(ENOENT, "--%s: %s does not exist%s", option, path, format_hint_missing(path));
     return code ? fail(code, "--%s: %s", option, fail_reason()) : 0;
 }
 

@@ -15,7 +15,6 @@
 #include "cmd/outputs.h"
 #include "dataset/store.h"
 #include "formats/format.h"
-#include "formats/path_hint.h"
 #include "ranks/ranks.h"
 
 #include <errno.h>
@@ -55,7 +54,7 @@ static int check_operands(const struct invocation *invocation)
         if (!strchr(path, ':') && strcmp(path, "-") != 0 && access(path, F_OK) != 0 &&
             (errno == ENOENT || errno == ENOTDIR))
             return fail(ENOENT, "%s: No such file or directory%s", invocation->operands[i],
-                        path_hint_missing(invocation->operands[i]));
+                        format_hint_missing(invocation->operands[i]));
         if (check_scheme(invocation->operands[i]))
             return -EINVAL;
     }

@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "formats/path_hint.h"
+#include "formats/format.h"
 #include "formats/protobuf.h"
 
 #include <errno.h>
@@ -260,7 +260,7 @@ int caffe_parse(enum caffe_flavour flavour, const void *value, size_t bytes, str
     } else {
         code = parse_tensors(value, bytes, sample);
     }
-    if (code < 0 && path_hint_foreign("", value, bytes))
+    if (code < 0 && format_hint_foreign("", value, bytes))
         code = -EBADMSG;
     if (sample->label < 0)
         sample->label = -1; /* a negative number is not a class */

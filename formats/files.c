@@ -18,7 +18,6 @@
 #include "dataset/store.h"
 #include "formats/image_names.h"
 #include "formats/scan.h"
-#include "formats/shard_list.h"
 
 #include <errno.h>
 #include <fcntl.h>

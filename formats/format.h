@@ -103,6 +103,15 @@ int format_shard_path(const struct plugin *format, const char *folder, uint32_t 
  * incomplete data set (dataset/manifest.h). */
 const struct plugin *format_detect(const char *path);
 
+/* Judge the first bytes of a file, or of a value in a database (path is then ""). Returns 0 if they
+ * are of no kind known to be another tool's, else -ENOTSUP with a reason that names the kind and
+ * what to do. Any thread. */
+int format_hint_foreign(const char *path, const uint8_t *head, size_t bytes);
+
+/* Return what to append to a message that path does not exist: if it is a pattern, how to name its
+ * files. Main thread; until the next call. */
+const char *format_hint_missing(const char *path);
+
 /* Select the format that text names ("NAME[:OPTIONS]"), or with "auto" the most likely one for
  * path. Returns 0 or a negative errno. Release the choice in either case. */
 int format_choose(const char *text, const char *path, struct plugin_choice *choice);

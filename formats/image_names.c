@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "formats/image_names.h"
 
-#include <stddef.h>
+#include "base/fail.h"
+#include "base/file.h"
+
+#include <errno.h>
+#include <jansson.h>
 #include <string.h>
 #include <strings.h>
 
@@ -45,4 +49,81 @@ bool image_name_ends(const char *name, const char *end)
     const size_t length = strlen(name), end_length = strlen(end);
 
     return length > end_length && strcasecmp(name + length - end_length, end) == 0;
+}
+
+/* ---- members of a sample ---- */
+
+/* Return whether the first component of name looks like "__this__". */
+static bool is_meta(const char *name)
+{
+    size_t length = strcspn(name, "/");
+
+    return length >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + length - 2, "__", 2) == 0;
+}
+
+const char *tar_members_split(const char *name, size_t *key_bytes)
+{
+    const char *base = file_name(name);
+    const char *dot = strchr(base, '.');
+
+    if (!dot || dot == base || is_meta(name))
+        return NULL;
+    *key_bytes = (size_t)(dot - name);
+    return dot + 1;
+}
+
+/* Classify an extension of several parts by its last one. */
+static enum image_name image_name_of_last(const char *extension)
+{
+    const char *dot = strrchr(extension, '.');
+
+    return image_name_of(dot ? dot + 1 : extension);
+}
+
+enum tar_member_rank tar_members_rank(const struct tar_members *members, const char *extension)
+{
+    if (members->image)
+        return strcasecmp(extension, members->image) == 0 ? TAR_PLAIN_IMAGE : TAR_NO_IMAGE;
+    return image_name_of(extension) == IMAGE_NAME_READ        ? TAR_PLAIN_IMAGE
+           : image_name_of_last(extension) == IMAGE_NAME_READ ? TAR_IMAGE_OF_PARTS
+                                                              : TAR_NO_IMAGE;
+}
+
+bool tar_members_tell(const char *extension)
+{
+    return image_name_of_last(extension) != IMAGE_NAME_NONE || strcasecmp(extension, "cls") == 0;
+}
+
+bool tar_members_may_label(const char *extension)
+{
+    return strcasecmp(extension, "cls") == 0 || strcasecmp(extension, "json") == 0;
+}
+
+int tar_members_label(const struct tar_members *members, const char *extension, const char *text,
+                      size_t bytes, struct sample *sample)
+{
+    static const char *const usual[] = {"label", "cls", "class"};
+    json_error_t error;
+
+    if (strcasecmp(extension, "cls") == 0) {
+        sample_set_label_text(sample, text, bytes);
+        return 0;
+    }
+    json_t *document = json_loadb(text, bytes, 0, &error);
+    if (!document)
+        return fail(EBADMSG, "a .json file of a sample: %s", error.text);
+    const json_t *value = members->label ? json_object_get(document, members->label) : NULL;
+    for (size_t i = 0; !members->label && i < sizeof usual / sizeof *usual; i++) {
+        const json_t *other = json_object_get(document, usual[i]);
+        if (json_is_number(other) && !json_is_number(value))
+            value = other;
+        if (json_is_string(other) && !value)
+            value = other;
+    }
+    if (json_is_number(value))
+        sample_set_label(sample, json_number_value(value));
+    else if (json_is_string(value))
+        sample_set_label_text(sample, json_string_value(value), json_string_length(value));
+    json_decref(document);
+    return 0;
 }

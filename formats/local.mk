@@ -4,18 +4,13 @@ libiobench_a_SOURCES += \
 	formats/files.c \
 	formats/format.c formats/format.h \
 	formats/image_names.c formats/image_names.h \
-	formats/index_file.c formats/index_file.h \
 	formats/mds.c \
 	formats/plugins.h formats/registry.c \
 	formats/lmdb.c formats/lmdb_write.h \
-	formats/path_hint.c formats/path_hint.h \
 	formats/protobuf.c formats/protobuf.h \
 	formats/recordio.c \
 	formats/scan.c formats/scan.h \
-	formats/shard_list.c formats/shard_list.h \
-	formats/sink.c formats/sink.h \
-	formats/tar.c formats/tar_members.c formats/tar_members.h \
-	formats/tar_walk.c formats/tar_walk.h \
+	formats/tar.c formats/tar_walk.c formats/tar_walk.h \
 	formats/tfrecord.c
 if HAVE_LMDB
 libiobench_a_SOURCES += formats/lmdb_write.c

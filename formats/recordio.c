@@ -14,9 +14,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/option.h"
-#include "formats/index_file.h"
 #include "formats/scan.h"
-#include "formats/sink.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -134,15 +132,13 @@ static bool part_may_begin(const struct scanner *scanner, uint64_t offset, const
     return bytes_le32(part) == MAGIC && part_kind(part) <= FIRST;
 }
 
-static const struct scan_steps steps = {
-    .measure = measure_record, .begins = part_may_begin, .head_bytes = PART_BYTES, .alignment = 4};
-
 static const char *const extensions[] = {".rec", NULL};
-static const struct index_file_rules idx_rules = {.extensions = extensions,
-                                                  .separator = '\t',
-                                                  .has_keys = true,
-                                                  .record_bytes = PART_BYTES,
-                                                  .measure = measure_record};
+static const struct scan_steps steps = {
+    .measure = measure_record,
+    .begins = part_may_begin,
+    .head_bytes = PART_BYTES,
+    .alignment = 4,
+    .index = {extensions, .separator = '\t', .has_keys = true, .record_bytes = PART_BYTES}};
 
 static int recordio_walk(const void *settings, struct scanner *scanner, struct catalog *catalog)
 {
@@ -154,11 +150,7 @@ static int recordio_walk(const void *settings, struct scanner *scanner, struct c
         code = scanner_fault(scanner, ENOTSUP, 0,
                              "RecordIO of 2015 (magic number 0x3ed7230a), an early variant; "
                              "convert it with MXNet's im2rec");
-    if (code == 0)
-        code = index_file_add(scanner, &idx_rules, catalog);
-    if (code)
-        return code < 0 ? code : 0;
-    return scanner_add_all(scanner, &steps, catalog);
+    return code ? code : scanner_add_all(scanner, &steps, catalog);
 }
 
 /* ---- parse ---- */
@@ -252,12 +244,7 @@ static int recordio_shard_open(void *state, const void *settings, const char *pa
     struct recordio_writer *writer = state;
     int code = sink_open(&writer->rec, path);
 
-    if (code == 0 && recordio->idx) {
-        char *beside = index_file_path(path, &idx_rules);
-        code = beside ? sink_open(&writer->idx, beside) : -ENOMEM;
-        free(beside);
-    }
-    return code;
+    return code || !recordio->idx ? code : sink_open_index(&writer->idx, path, &steps);
 }
 
 /* The payload is in two pieces; the first is a multiple of 4. A part is written whenever the magic

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * WebDataset shards: tar archives in which adjacent files with the same key form a sample
- * (formats/tar_members.h). A record extends from the first header of a sample to the last byte of
+ * (formats/image_names.h). A record extends from the first header of a sample to the last byte of
  * its last file. */
 #include "formats/plugins.h"
 
@@ -12,8 +12,7 @@
 #include "base/nearest.h"
 #include "base/option.h"
 #include "formats/scan.h"
-#include "formats/sink.h"
-#include "formats/tar_members.h"
+#include "formats/image_names.h"
 #include "formats/tar_walk.h"
 
 #include <assert.h>

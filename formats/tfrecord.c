@@ -10,11 +10,9 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "dataset/inflate.h"
-#include "formats/index_file.h"
 #include "formats/plugins.h"
 #include "formats/protobuf.h"
 #include "formats/scan.h"
-#include "formats/sink.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -450,17 +448,13 @@ static bool head_may_begin(const struct scanner *scanner, uint64_t offset, const
            bytes_le64(head) <= CATALOG_RECORD_BYTES_MAX && head_right(head);
 }
 
-static const struct scan_steps steps = {.measure = measure_record,
-                                        .begins = head_may_begin,
-                                        .head_bytes = TFRECORD_HEAD_BYTES,
-                                        .alignment = 1};
-
-/* DALI's. */
 static const char *const extensions[] = {".tfrecord", ".tfrecords", NULL};
-static const struct index_file_rules idx_rules = {.extensions = extensions,
-                                                  .separator = ' ',
-                                                  .record_bytes = TFRECORD_FRAME_BYTES,
-                                                  .measure = measure_record};
+static const struct scan_steps steps = {
+    .measure = measure_record,
+    .begins = head_may_begin,
+    .head_bytes = TFRECORD_HEAD_BYTES,
+    .alignment = 1,
+    .index = {extensions, .separator = ' ', .record_bytes = TFRECORD_FRAME_BYTES}}; /* DALI's */
 
 /* After damage in a compressed stream no further record can be found: the rest of it is lost. */
 static int walk_compressed(const struct tfrecord_settings *settings, struct scanner *scanner,
@@ -524,12 +518,8 @@ static int tfrecord_walk(const void *settings, struct scanner *scanner, struct c
     if (!first)
         return code;
     uint32_t flags = compression_of(first, count);
-    if (flags)
-        return walk_compressed(settings, scanner, catalog, flags);
-    code = index_file_add(scanner, &idx_rules, catalog);
-    if (code)
-        return code < 0 ? code : 0;
-    return scanner_add_all(scanner, &steps, catalog);
+    return flags ? walk_compressed(settings, scanner, catalog, flags)
+                 : scanner_add_all(scanner, &steps, catalog);
 }
 
 /* ---- parse ---- */
@@ -631,12 +621,7 @@ static int tfrecord_shard_open(void *state, const void *settings, const char *pa
         if (!writer->stream_open)
             code = fail(ENOMEM, "out of memory to compress");
     }
-    if (code == 0 && tfrecord->idx) {
-        char *beside = index_file_path(path, &idx_rules);
-        code = beside ? sink_open(&writer->idx, beside) : -ENOMEM;
-        free(beside);
-    }
-    return code;
+    return code || !tfrecord->idx ? code : sink_open_index(&writer->idx, path, &steps);
 }
 
 static int tfrecord_shard_append(void *state, const struct sample *sample)

@@ -14,7 +14,6 @@
 #include "dataset/store.h"
 #include "formats/format.h"
 #include "formats/image_names.h"
-#include "formats/tar_members.h"
 
 static const struct module module_archive = {
     .file = "iobench-archive.so",

@@ -4,7 +4,7 @@
  * twice from front to back: once to number the images and their classes, once for the images.
  *
  * With labels in .cls or .json files, or without folders, it is a shard of WebDataset: adjacent
- * files of a key are a sample with one image (formats/tar_members.h). Otherwise each image is a
+ * files of a key are a sample with one image (formats/image_names.h). Otherwise each image is a
  * sample, and its class is its folder, numbered in sorted order; a tar inside the archive counts as
  * a folder of its name (ImageNet's training set is a tar of a thousand tars).
  */
@@ -18,7 +18,6 @@
 #include "dataset/store.h"
 #include "formats/format.h"
 #include "formats/image_names.h"
-#include "formats/tar_members.h"
 
 #include <archive.h>
 #include <archive_entry.h>
