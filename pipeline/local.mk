@@ -34,24 +34,12 @@ libiobench_a_SOURCES += \
 	pipeline/engine/engine.c \
 	pipeline/engine/engine.h
 libiobench_a_SOURCES += \
-	pipeline/evidence/invariants.c \
-	pipeline/evidence/invariants.h \
-	pipeline/evidence/machine.c \
-	pipeline/evidence/machine.h \
-	pipeline/evidence/memory_limit.c \
-	pipeline/evidence/memory_limit.h \
-	pipeline/evidence/reach.c \
-	pipeline/evidence/reach.h \
 	pipeline/evidence/validity.c \
 	pipeline/evidence/validity.h \
 	pipeline/evidence/witness.c \
 	pipeline/evidence/witness.h
 libiobench_a_SOURCES += \
-	pipeline/jobs/find.c \
-	pipeline/jobs/find.h \
 	pipeline/jobs/infer.c \
-	pipeline/jobs/keep_hints.c \
-	pipeline/jobs/keep_hints.h \
 	pipeline/jobs/infer.h \
 	pipeline/jobs/network_input.c \
 	pipeline/jobs/network_input.h \

@@ -8,7 +8,7 @@
 #include "cmd/line.h"
 #include "cmd/net/beside.h"
 #include "cmd/net/report.h"
-#include "pipeline/evidence/machine.h"
+#include "pipeline/evidence/witness.h"
 #include "pipeline/evidence/validity.h"
 #include "pipeline/result/result.h"
 #include "pipeline/result/timeline.h"

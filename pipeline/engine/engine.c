@@ -12,7 +12,7 @@
 #include "pipeline/engine/account.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/engine/budget.h"
-#include "pipeline/evidence/invariants.h"
+#include "pipeline/evidence/validity.h"
 #include "pipeline/loader/loader.h"
 #include "pipeline/engine/decoders.h"
 #include "trainer/trainer.h"

@@ -9,7 +9,7 @@
 #include "base/stop.h"
 #include "dataset/catalog.h"
 #include "dataset/hints.h"
-#include "pipeline/evidence/reach.h"
+#include "pipeline/evidence/witness.h"
 #include "pipeline/result/result.h"
 #include "pipeline/settings/job.h"
 #include "shuffle/plan.h"

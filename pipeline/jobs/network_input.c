@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "pipeline/jobs/find.h"
+#include "pipeline/jobs/session.h"
 
 #include <errno.h>
 #include <stdio.h>

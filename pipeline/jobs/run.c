@@ -11,8 +11,6 @@
 #include "formats/format.h"
 #include "pipeline/engine/decoders.h"
 #include "pipeline/engine/engine.h"
-#include "pipeline/jobs/find.h"
-#include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/result/result.h"
 #include "readers/reader.h"

@@ -1,15 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * session: what run, train and infer do around their epochs: memory limit, telemetry, cold caches,
- * witnesses, ranks that begin and end an epoch together, and interruption. It knows no engine.
- * Main thread only.
+ * witnesses, ranks that begin and end an epoch together, interruption, finding the data set and
+ * keeping its hints. It knows no engine. Main thread only.
  */
 #ifndef IOBENCH_PIPELINE_JOBS_SESSION_H
 #define IOBENCH_PIPELINE_JOBS_SESSION_H
 
-#include "pipeline/evidence/memory_limit.h"
+#include "base/memory.h"
+#include "dataset/hints.h"
+#include "formats/format.h"
 #include "pipeline/evidence/witness.h"
 #include "pipeline/result/result.h"
+#include "pipeline/settings/job.h"
+#include "telemetry/probe.h"
+
+/* ---- the memory limit ----
+ *
+ * Caps memory and page cache of this process with its own control group (version 1:
+ * memory.limit_in_bytes, version 2: memory.max), so that a small data set behaves like one larger
+ * than memory. Requires a group that this user may write to: root's or a delegated one. One thread,
+ * while no other works.
+ *
+ * Memory allocated before stays charged to the previous group. So do pages that other processes
+ * read, which bypass the limit: evict them first. */
+
+struct memory_limit {
+    char from[CONTROL_GROUP_BYTES];       /* the previous group; "" if no limit was entered */
+    char group[CONTROL_GROUP_BYTES + 32]; /* the group created */
+};
+
+/* Create a group with this limit and move this process into it. Returns 0, or -errno with a reason.
+ */
+int memory_limit_enter(struct memory_limit *limit, const struct telemetry_roots *roots,
+                       uint64_t bytes);
+/* Move this process back and remove the group. Accepts a zeroed struct. */
+void memory_limit_leave(struct memory_limit *limit);
 
 /* The caller sets the first three. */
 struct session {
@@ -50,5 +76,20 @@ int session_tick(void *session);
 /* Collective check after what asks session_tick(): a rank that failed ends that on the others, too.
  * It waits for them a few seconds only, so not for where one may be saving something. */
 int session_meet(struct session *session, int code);
+
+/* Find the data set of a job, with format, catalog and reader. Off the clock. plugins: from
+ * job_choose(); the format is added, and the reader is replaced, with a notice, if only another one
+ * can read the set. Collective. Returns 0 or -errno, the same on all ranks; destroy the catalog in
+ * either case. */
+int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
+              struct job_plugins *plugins, struct catalog **catalog, struct result *result);
+
+/* Write the hints that an epoch made where those of the data set are; those of records that were
+ * not drawn, or have good ones, stay as they are there. Rank 0 writes the hints of all ranks, and
+ * then all ranks load them for later epochs. Once only, while no decode thread works. code: the
+ * status of the epoch, which is returned: if it failed, only an interrupted process that is alone
+ * writes what it has. A failure to write is none of the job's. Collective if code is 0. */
+int keep_hints(struct session *session, const struct job_plugins *plugins, struct catalog *catalog,
+               struct hinting *hinting, int code);
 
 #endif

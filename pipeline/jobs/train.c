@@ -10,7 +10,6 @@
 #include "base/memory.h"
 #include "dataset/catalog.h"
 #include "pipeline/evidence/validity.h"
-#include "pipeline/jobs/keep_hints.h"
 #include "pipeline/jobs/network_input.h"
 #include "pipeline/jobs/session.h"
 #include "pipeline/result/result.h"

@@ -63,7 +63,7 @@ struct decode_settings {
 
 /* Caches before a run, and memory during it. */
 struct cold_settings {
-    uint64_t memory_limit_bytes; /* memory and page cache, see memory_limit.h; 0: none */
+    uint64_t memory_limit_bytes; /* memory and page cache, see session.h; 0: none */
     int drop_caches;             /* enum job_drop */
     char *server_drop_command, *server_check_command;
     uint64_t drop_timeout_ns;

@@ -18,7 +18,7 @@ OTHERS = {
         cmd/line""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
     "parts of a checkpoint": "cmd/checkpoint/registry cmd/checkpoint/writer_uring",
-    "parts of an epoch": """pipeline/engine/ pipeline/loader/ pipeline/jobs/train pipeline/jobs/keep_hints readers/ trainer/
+    "parts of an epoch": """pipeline/engine/ pipeline/loader/ pipeline/jobs/train readers/ trainer/
         shuffle/plan decode/""",
     "what computing costs, of no storage": "shuffle/quality",
 }

@@ -10,7 +10,7 @@
 #include "base/option.h"
 #include "pipeline/engine/account.h"
 #include "pipeline/engine/engine.h"
-#include "pipeline/evidence/invariants.h"
+#include "pipeline/evidence/validity.h"
 
 #include <math.h>
 

@@ -3,7 +3,6 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "pipeline/evidence/invariants.h"
 #include "pipeline/evidence/validity.h"
 #include "shuffle/plan.h"
 

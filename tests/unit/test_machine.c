@@ -2,7 +2,7 @@
  * The machine, from trees of files like those of kernels. */
 #include "tests/unit/folder.h"
 
-#include "pipeline/evidence/machine.h"
+#include "pipeline/evidence/witness.h"
 
 #define ARM "processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd bf16\n"
 

@@ -6,7 +6,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "pipeline/evidence/memory_limit.h"
+#include "pipeline/jobs/session.h"
 
 #include <string.h>
 

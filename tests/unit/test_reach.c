@@ -2,7 +2,7 @@
  * Which parts of its files a rank reads, by hand: pages of 4 KiB. */
 #include "tests/unit/unit.h"
 
-#include "pipeline/evidence/reach.h"
+#include "pipeline/evidence/witness.h"
 
 #include <string.h>
 #include <unistd.h>
