@@ -3,7 +3,8 @@
  * arguments: parses a command line by option tables: --name=VALUE, --name VALUE, --name for flags
  * and optional values, --no-name, -x VALUE, -xVALUE, -xyz for flags, "--" before operands that
  * begin with a dash. Options and operands may be mixed. Also job files like those of fio: a section
- * (base/ini.h) is a job, and [global] applies to all later sections. Main thread only.
+ * (base/profiles/profiles.h) is a job, and [global] applies to all later sections. Main thread
+ * only.
  */
 #ifndef IOBENCH_CMD_ARGUMENTS_H
 #define IOBENCH_CMD_ARGUMENTS_H

@@ -14,7 +14,7 @@ MEASURES = """
 OTHERS = {
     "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp cmd/net/transport kernels/runtime
         cmd/checkpoint/checkpoint cmd/net/beside cmd/study/study cmd/sweep/sweep pipeline/jobs/run
-        pipeline/jobs/session pipeline/result/recorder readers/handles
+        pipeline/jobs/session pipeline/result/timeline readers/handles
         cmd/line""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
     "parts of a checkpoint": "cmd/checkpoint/registry cmd/checkpoint/writer_uring",
