@@ -70,4 +70,20 @@ int io_pool_reap(void *state, struct read_request **done, uint32_t max, uint64_t
 void io_pool_release(void *state, struct read_request *request);
 void io_pool_wake(void *state);
 
+/* ---- zero_copy ----
+ *
+ * Reads of mapped files without a copy. Pages that may fault are faulted in on the threads of an
+ * io_pool; resident ones need no thread. */
+
+/* Fault in [first, first + bytes) and make it the task's data. A page that cannot be read fails the
+ * task instead of raising SIGBUS: -ESTALE if the file is shorter than when indexed, else -EIO. */
+void borrow_pages(struct io_task *task, const uint8_t *first, uint32_t bytes);
+
+/* Call first: files may be truncated, so mapped pages are used under fault_guard_begin(). Returns a
+ * descriptor for borrow_resident(), or -1 if the kernel cannot tell which pages are resident. */
+int zero_copy_open(void);
+
+/* Make the pages at `first` the task's data if none would fault. Returns false if one might. */
+bool borrow_resident(int pagemap, struct io_task *task, const uint8_t *first);
+
 #endif

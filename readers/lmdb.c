@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "dataset/catalog.h"
-#include "readers/zero_copy.h"
+#include "readers/io_pool.h"
 #include "readers/plugins.h"
 
 #include <errno.h>

@@ -20,7 +20,7 @@
 #include "dataset/store_nfs.h"
 #include "readers/handles.h"
 #include "readers/plugins.h"
-#include "readers/waker.h"
+#include "readers/reader.h"
 
 #include <assert.h>
 #include <errno.h>

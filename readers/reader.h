@@ -9,12 +9,18 @@
 #ifndef IOBENCH_READERS_READER_H
 #define IOBENCH_READERS_READER_H
 
+#include "base/atomic.h"
+#include "base/fail.h"
 #include "base/plugin.h"
 #include "base/stats.h"
+#include "base/thread.h"
 #include "dataset/catalog.h"
 
+#include <errno.h>
 #include <stdbool.h>
+#include <sys/eventfd.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 enum { READER_PARTS_MAX = 1024 }; /* UIO_MAXIOV */
 
@@ -180,13 +186,74 @@ static inline void read_parts_skip(struct iovec **parts, uint32_t *count, uint64
     }
 }
 
-/* For a reader made of readers: pass a request or a release on to one of them, whose figures belong
- * to another thread. */
-int reader_pass_submit(struct reader *reader, struct read_request *request);
-void reader_pass_release(const struct reader *reader, struct read_request *request);
-
 /* Record why a request failed (file, offset, cause, remedy). Returns its result. reader_reap() has
  * already done so for the last failed request it returned. */
 int reader_explain(const struct reader *reader, const struct read_request *request);
+
+/* ---- waker ----
+ *
+ * Wakes a reader that waits in the kernel for descriptors or completions. The reader also waits
+ * for the waker's descriptor, which becomes readable. waker_wake(): any thread. All else: the
+ * reader's thread. */
+
+struct waker {
+    int fd; /* an eventfd */
+    struct flag is_asked;
+};
+
+/* Returns 0 or a negative errno with a reason; call waker_close() either way. */
+static inline int waker_open(struct waker *waker)
+{
+    *waker = (struct waker){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    return waker->fd < 0 ? fail(errno, "eventfd: %s", fail_errno_text(errno)) : 0;
+}
+
+static inline void waker_close(struct waker *waker)
+{
+    if (waker->fd >= 0)
+        close(waker->fd);
+    waker->fd = -1;
+}
+
+/* Only the first of several calls enters the kernel. A full eventfd is readable, too. */
+static inline void waker_wake(struct waker *waker)
+{
+    if (!flag_test_and_set(&waker->is_asked))
+        eventfd_write(waker->fd, 1);
+}
+
+/* Return true if the waker was woken since the last call. */
+static inline bool waker_was_asked(struct waker *waker)
+{
+    return flag_test_and_clear(&waker->is_asked);
+}
+
+/* Drain the readable descriptor before waiting for it again. */
+static inline void waker_silence(const struct waker *waker)
+{
+    eventfd_t count;
+
+    eventfd_read(waker->fd, &count);
+}
+
+/* ---- parallel_reader ----
+ *
+ * One reader run on several I/O threads. Each thread has its own instance of the reader (ring,
+ * open files, ...) and its own share of the memory, both on one NUMA node; nodes are assigned
+ * round robin. Callers see one ordinary reader. It is not registered: --io-threads selects it.
+ *
+ * A request goes to the thread that owns its buffer's region, or, without a buffer or if shards
+ * must be read in order, to the thread that owns its shard. reap() wakes threads that wait for
+ * storage when they have new requests, so no read waits for another one to finish. */
+
+struct parallel_reader_settings {
+    const struct plugin_choice *reader; /* run on each thread */
+    uint32_t count;                     /* threads; >= 1 */
+    const struct numa *numa;
+};
+
+/* Takes parallel_reader_settings. The regions in its config are `count` equal groups, one per
+ * thread. */
+extern const struct reader_ops reader_parallel;
 
 #endif

@@ -505,7 +505,7 @@ int uring_make_ring(struct io_uring *ring, unsigned entries, unsigned wanted, un
 
     for (size_t i = 0; code == -EINVAL && i < sizeof ways / sizeof *ways; i++) {
         unsigned way = ways[i];
-        if ((way & SETUP_DEFER_TASKRUN) && !uring_can_defer)
+        if ((way & SETUP_DEFER_TASKRUN) && !URING_CAN_DEFER)
             continue;
         /* The kernel thread runs completions then. */
         if (wanted & IORING_SETUP_SQPOLL)
@@ -830,7 +830,7 @@ static void uring_offers(reader_tell tell, void *context)
         {"issuer", try_flags(SETUP_SINGLE_ISSUER),
          "the ring belongs to one thread, which deferred completions need", "Linux 6.0 and later"},
         {"deferred",
-         uring_can_defer ? try_flags(SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN) : -ENOSYS,
+         URING_CAN_DEFER ? try_flags(SETUP_SINGLE_ISSUER | SETUP_DEFER_TASKRUN) : -ENOSYS,
          "completions wait for the reading thread, without interrupting it",
          "Linux 6.1 and later, built with liburing 2.3 or later"},
         {"files", files, "registered: a read takes no reference to its file",

@@ -8,7 +8,6 @@
 
 #include "readers/handles.h"
 #include "readers/reader.h"
-#include "readers/waker.h"
 
 #include <liburing.h>
 
@@ -103,9 +102,13 @@ void uring_wake(void *state);
  * all of them. Also for rings that write. Returns 0 or a negative errno without a reason. */
 int uring_make_ring(struct io_uring *ring, unsigned entries, unsigned wanted, unsigned *flags);
 
-/* liburing before 2.3 lacks some calls: uring_enter.c or uring_enter_old.c.
- * Submit prepared SQEs and wait up to wait_ns for one completion. Returns 0 or a negative errno. */
+/* Submit prepared SQEs and wait up to wait_ns for one completion. Returns 0 or a negative errno. */
 int uring_enter(struct io_uring *ring, uint64_t wait_ns);
-extern const bool uring_can_defer;
+
+#ifdef URING_IS_OLD
+enum { URING_CAN_DEFER = false };
+#else
+enum { URING_CAN_DEFER = true };
+#endif
 
 #endif

@@ -46,8 +46,8 @@
 #include "pipeline/loader/blocks.h"
 #include "pipeline/loader/window.h"
 #include "pipeline/result/result.h"
-#include "readers/parallel_reader.h"
-#include "readers/rate.h"
+#include "readers/depth.h"
+#include "readers/reader.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,7 +5,7 @@
  * The only place where plan and bytes meet. Its thread owns the plan and the reader: it reads as
  * far ahead as its memory allows and delivers records in draw order, whatever order storage answers
  * in. Knows neither formats nor decoding. With several I/O threads only the reads move there
- * (readers/parallel_reader.h).
+ * (readers/reader.h).
  *
  * Workers acquire and release fetches; all else runs on the loader's thread. All memory is
  * allocated by loader_create().

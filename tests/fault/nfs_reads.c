@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/random.h"
-#include "readers/parallel_reader.h"
+#include "readers/reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

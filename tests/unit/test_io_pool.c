@@ -3,7 +3,6 @@
 #include "tests/unit/unit.h"
 
 #include "base/atomic.h"
-#include "readers/zero_copy.h"
 #include "readers/io_pool.h"
 #include "tests/unit/reader_set.h"
 

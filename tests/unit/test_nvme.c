@@ -5,7 +5,7 @@
 
 #include "base/fail.h"
 #include "base/random.h"
-#include "readers/nvme_disk.h"
+#include "readers/nvme.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,15 +14,15 @@
 
 enum { BLOCK = 4096, DISK = 1 << 30 };
 
-static struct disk_limits limits = {.disk_bytes = DISK, .block_bytes = BLOCK};
+static const struct nvme_disk device = {.bytes = DISK, .lba_bytes = BLOCK};
+static const char *refusal;
 
 static int add(struct disk_map *map, uint64_t file, uint64_t disk, uint64_t bytes, uint32_t flags)
 {
     const struct fiemap_extent extent = {
         .fe_logical = file, .fe_physical = disk, .fe_length = bytes, .fe_flags = flags};
 
-    limits.why = NULL;
-    return disk_map_add(map, &extent, &limits);
+    return disk_map_add(map, &extent, &device, &refusal);
 }
 
 static void adjacent_extents_are_joined(void **unused)
@@ -76,9 +76,9 @@ static void what_is_not_on_the_disk_as_it_is_read_is_refused(void **unused)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         assert_int_equal(add(&map, cases[i].file, cases[i].disk, cases[i].bytes, cases[i].flags),
                          -EOPNOTSUPP);
-        assert_non_null(limits.why);
-        if (!strstr(limits.why, cases[i].why))
-            fail_msg("case %zu: %s", i, limits.why);
+        assert_non_null(refusal);
+        if (!strstr(refusal, cases[i].why))
+            fail_msg("case %zu: %s", i, refusal);
         assert_int_equal(map.count, 1);
     }
     disk_map_release(&map);
@@ -120,17 +120,17 @@ static void every_byte_has_one_place(void **unused)
 static void a_file_with_a_hole(void **unused)
 {
     const char *path = folder_path("holes");
-    struct disk_limits any = {.disk_bytes = UINT64_MAX, .block_bytes = 512};
+    const struct nvme_disk any = {.bytes = UINT64_MAX, .lba_bytes = 512};
     struct disk_map map;
     int fd = open(path, O_CREAT | O_RDWR, 0600);
 
     assert_true(fd >= 0);
     assert_int_equal(ftruncate(fd, 1 << 20), 0);
     assert_int_equal(pwrite(fd, "x", 1, (1 << 20) - 1), 1);
-    assert_int_equal(disk_map_read(&map, fd, 1 << 20, true, &any), -EOPNOTSUPP);
-    assert_non_null(any.why);
+    assert_int_equal(disk_map_read(&map, fd, 1 << 20, true, &any, &refusal), -EOPNOTSUPP);
+    assert_non_null(refusal);
     assert_int_equal(map.count, 0);
-    assert_int_equal(disk_map_read(&map, fd, 0, true, &any), 0);
+    assert_int_equal(disk_map_read(&map, fd, 0, true, &any, &refusal), 0);
     disk_map_release(&map);
     close(fd);
 }

@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
-#include "readers/rate.h"
+#include "readers/depth.h"
 
 /* Return bytes/s over ten seconds if the sleeper wakes up to late_ns too late. */
 static double run(uint64_t bytes_per_s, uint64_t late_ns)

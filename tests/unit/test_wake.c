@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/thread.h"
-#include "readers/parallel_reader.h"
+#include "readers/reader.h"
 
 #include <errno.h>
 #include <pthread.h>

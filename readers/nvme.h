@@ -3,8 +3,8 @@
  * nvme_disk: the NVMe namespace that holds a file system, and the commands that it takes (NVM
  * Command Set specification 1.0, Read; ABI of linux/nvme_ioctl.h). Only reads are ever built.
  */
-#ifndef IOBENCH_READERS_NVME_DISK_H
-#define IOBENCH_READERS_NVME_DISK_H
+#ifndef IOBENCH_READERS_NVME_H
+#define IOBENCH_READERS_NVME_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,9 +26,6 @@ int nvme_disk_find(struct nvme_disk *disk, const char *sys, dev_t device, const 
 
 /* Open its character device. Returns a descriptor or a negative errno with a reason. */
 int nvme_disk_open(const struct nvme_disk *disk);
-
-/* Return 0 if there is any such device, else -ENODEV with a reason. */
-int nvme_disk_any(void);
 
 /* A command as the kernel takes it (struct nvme_uring_cmd, 72 bytes). */
 struct nvme_command {
@@ -69,23 +66,16 @@ struct disk_map {
     uint32_t count;
 };
 
-/* What a mapping must fit. */
-struct disk_limits {
-    uint64_t disk_bytes;  /* size of the device */
-    uint32_t block_bytes; /* its logical block, a power of 2 */
-    const char *why;      /* set on refusal: a static text */
-};
-
 /* Add the next extent of a file; one that continues the last also on the device is joined to it.
- * Returns 0 or a negative errno: -EOPNOTSUPP and a reason in `why` if it cannot be read from the
- * device. */
+ * Returns 0 or a negative errno: -EOPNOTSUPP and a static text in *why if it cannot be read from
+ * the device. */
 int disk_map_add(struct disk_map *map, const struct fiemap_extent *extent,
-                 struct disk_limits *limits);
+                 const struct nvme_disk *disk, const char **why);
 
 /* Map the first file_bytes of an open file. sync: write its dirty pages first; blocks. Returns as
  * disk_map_add(); the map is empty on failure. */
 int disk_map_read(struct disk_map *map, int fd, uint64_t file_bytes, bool sync,
-                  struct disk_limits *limits);
+                  const struct nvme_disk *disk, const char **why);
 void disk_map_release(struct disk_map *map);
 
 bool disk_map_equal(const struct disk_map *a, const struct disk_map *b);
