@@ -17,7 +17,6 @@
 #define IOBENCH_KERNELS_DEVICE_H
 
 #include "kernels/kernels.h"
-#include "kernels/magnitudes.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -187,7 +186,7 @@ int device_norm_backward_apply(const struct device_pixels *pixels, const float *
 int device_bias_gradient(const struct device_pixels *pixels, const void *d_output, float *d_bias,
                          float *partial, void *stream);
 
-/* ---- device_pool.cu, device_average.cu: windows have equal in_ and out_channels ---- */
+/* ---- device_pool.cu: windows have equal in_ and out_channels ---- */
 
 /* which: the position in its window of each output's maximum, in row order; windows of at most 255
  * pixels. */
@@ -308,7 +307,7 @@ int device_widen(enum device_type type, uint64_t count, const void *from, float 
 int device_narrow(enum device_type type, uint64_t count, const float *from, float factor, void *to,
                   void *stream);
 
-/* ---- device_int8.cu: tensors of whole numbers from -127 to 127 ---- */
+/* ---- device_convolution.cu: tensors of whole numbers from -127 to 127 ---- */
 
 /* value / step, rounded and clipped, and the inverse. count: a multiple of 16. */
 int device_quantise(enum device_type type, uint64_t count, const void *from, float step, int8_t *to,
@@ -346,7 +345,7 @@ int device_convolution_weight(const struct kernel_window *window, enum device_ty
                               const void *input, const void *d_output, void *d_weight,
                               void *stream);
 
-/* ---- device_sample.cu: what the results of others are compared with ---- */
+/* ---- device_convolution.cu: what the results of others are compared with ---- */
 
 enum device_noise_kind {
     DEVICE_NOISE_RECTIFIED, /* half of it 0, the rest positive */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/launch.cuh"
 
+#ifdef KERNELS_EMULATED
+#include <time.h>
+#endif
+
 namespace {
 
 /* A thread takes PIXELS of a row, a part of the row apart, and reads all before it writes. */
@@ -54,6 +58,23 @@ int launch_normalise(const device_input &input, const uint8_t *rows, void *outpu
                            : launch_normalise<T, CHANNELS, 2>(input, rows, output, stream);
 }
 
+struct stamp {
+    uint64_t *moment;
+
+    KERNEL_CODE void each(uint32_t) const
+    {
+#ifdef __CUDA_ARCH__
+        uint64_t now;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        *moment = now;
+#elif defined KERNELS_EMULATED
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        *moment = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+#endif
+    }
+};
+
 } // namespace
 
 int device_normalise(const struct device_input *input, const uint8_t *rows, void *output,
@@ -66,4 +87,9 @@ int device_normalise(const struct device_input *input, const uint8_t *rows, void
             return launch_normalise<T, 8>(*input, rows, output, stream);
         return fail(EINVAL, "an image has 4 or 8 channels on a device, not %u", input->channels);
     });
+}
+
+int device_stamp(uint64_t *moment, void *stream)
+{
+    return launch_each("stamp", stamp{moment}, 1, stream);
 }

@@ -2,7 +2,7 @@
  *
  * A histogram of magnitudes in three kernels: find the tensor's maximum, extend the histogram to
  * it, count. Blocks only add integers, so order does not matter, and the result equals that of
- * kernels/magnitudes.c number by number.
+ * kernels/kernels.c number by number.
  */
 #include "kernels/launch.cuh"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/norm.cuh"
+#include "kernels/columns.cuh"
 
 namespace {
 

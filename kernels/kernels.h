@@ -27,19 +27,6 @@ typedef double real;
 typedef float real;
 #endif
 
-/* ---- matrices ---- */
-
-/* A matrix in memory: element (i, j) is at values[i * row + j * column]. */
-struct kernel_matrix {
-    const real *values;
-    size_t row, column;
-};
-
-/* sum[rows x columns] += a[rows x depth] * b[depth x columns]. In b and sum, adjacent columns are
- * adjacent in memory (column step 1). */
-void kernel_matrix_add(size_t rows, size_t columns, size_t depth, struct kernel_matrix a,
-                       const real *b, size_t b_row, real *sum, size_t sum_row);
-
 /* ---- convolutions ---- */
 
 /* Sliding window of a convolution or pool. Output pixel (y, x) reads input rows y * stride -
@@ -188,5 +175,20 @@ double kernel_squares(size_t count, const real *values);
  * * (gradient + decay * weight); weight -= momentum. rate_before 0: no rescaling. */
 void kernel_lars(size_t count, double rate, double rate_before, double momentum, double decay,
                  double eta, double scale, const real *gradient, real *weight, real *momenta);
+
+/* ---- magnitudes: a histogram of a tensor's values over many batches ---- */
+
+enum { MAGNITUDES_BINS = 2048 };
+
+/* When a value exceeds the range, the range doubles and pairs of bins are merged; so at least half
+ * of the bins are in use. Zeroed: no values yet. */
+struct magnitudes {
+    double range;   /* end of the last bin; 0: only zeros so far */
+    double largest; /* infinite: a value was not finite, and the rest is meaningless */
+    uint64_t zeros;
+    uint64_t counts[MAGNITUDES_BINS];
+};
+
+void magnitudes_observe(struct magnitudes *magnitudes, uint64_t count, const float *values);
 
 #endif

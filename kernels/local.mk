@@ -1,19 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Reference kernels of the trainer's operations; also compiled in double for their unit test.
-KERNELS = kernels/convolution.c kernels/kernels.c kernels/kernels.h
-libiobench_a_SOURCES += $(KERNELS) \
-	kernels/magnitudes.c kernels/magnitudes.h kernels/resize.c kernels/resize.h
+KERNELS = kernels/kernels.c kernels/kernels.h
+libiobench_a_SOURCES += $(KERNELS) kernels/resize.c kernels/resize.h
 
 # The same for a device. Each source is built twice: by nvcc for the modules, and for the host by the
 # C++ compiler, for the tests (kernels/launch.cuh).
 CUDA_KERNELS = kernels/device.cu kernels/device_resize.cu kernels/device_wire.cu
-CUDA_PARTS = kernels/device_average.cu kernels/device_convolution.cu kernels/device_head.cu \
-	kernels/device_input.cu \
-	kernels/device_int8.cu kernels/device_magnitudes.cu \
-	kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
-	kernels/device_pool.cu kernels/device_sample.cu kernels/device_stamp.cu
-CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/launch.cuh kernels/magnitudes.h \
-	kernels/norm.cuh kernels/pool.cuh kernels/window.cuh
+CUDA_PARTS = kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
+	kernels/device_magnitudes.cu kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
+	kernels/device_pool.cu
+CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/kernels.h kernels/launch.cuh
 EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_PARTS) $(CUDA_INCLUDED)
 if HAVE_CUDA
 CUDA_OBJECTS = $(CUDA_KERNELS:.cu=.nvcc.o)

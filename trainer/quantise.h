@@ -11,7 +11,7 @@
 #ifndef IOBENCH_TRAINER_QUANTISE_H
 #define IOBENCH_TRAINER_QUANTISE_H
 
-#include "kernels/magnitudes.h"
+#include "kernels/kernels.h"
 #include "trainer/graph.h"
 
 enum { QUANTISE_BINS = MAGNITUDES_BINS, QUANTISE_LEVELS = 128, QUANTISE_MOST = 127 };

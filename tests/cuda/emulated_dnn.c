@@ -291,7 +291,7 @@ static void rows_of(const struct run *run, bool beside, float *rows[DNN_BESIDE])
         rows[i] = run->tensors.at[beside ? dnn_beside((enum dnn_tensor)i) : (enum dnn_tensor)i];
 }
 
-/* Gradient sums over dz and what follows from them, as in kernels/norm.cuh. */
+/* Gradient sums over dz and what follows from them, as in kernels/columns.cuh. */
 static void norm_weights(struct run *run, bool beside)
 {
     const struct device_pixels pixels = pixels_in(run->shape);
