@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/backend.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
@@ -10,6 +11,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* The usual ImageNet values, (0.485, 0.456, 0.406) and (0.229, 0.224, 0.225), times 255. */
@@ -301,7 +303,108 @@ void backend_update_host(const struct graph *graph, const struct backend_memory 
     }
 }
 
+/* ---- memory ---- */
+
+enum { ALIGNMENT = 64 };
+
+static int by_size(const void *left, const void *right)
+{
+    const struct lifetime *a = *(struct lifetime *const *)left;
+    const struct lifetime *b = *(struct lifetime *const *)right;
+
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return a < b ? -1 : a > b; /* for the same result on every machine */
+}
+
+int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total)
+{
+    struct lifetime **order = memory_array(count, sizeof *order);
+
+    if (!order)
+        return -ENOMEM;
+    /* From i on: by size, still to place. Before i: by offset, placed. */
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = &lifetimes[i];
+    qsort(order, count, sizeof(*order), by_size);
+    *total = 0;
+    for (uint32_t i = 0; i < count && order[i]->bytes > 0; i++) {
+        struct lifetime *next = order[i];
+        uint64_t gap = 0; /* the lowest among those placed whose lifetimes overlap */
+        for (uint32_t j = 0; j < i; j++) {
+            const struct lifetime *other = order[j];
+            if (other->first > next->last || next->first > other->last)
+                continue;
+            if (other->offset >= gap + next->bytes)
+                break;
+            uint64_t behind = bytes_align_up(other->offset + other->bytes, ALIGNMENT);
+            gap = behind > gap ? behind : gap;
+        }
+        assert(gap % ALIGNMENT == 0);
+        next->offset = gap;
+        *total = gap + next->bytes > *total ? gap + next->bytes : *total;
+        uint32_t place = i;
+        for (; place > 0 && order[place - 1]->offset > next->offset; place--)
+            order[place] = order[place - 1];
+        order[place] = next;
+    }
+    free(order);
+    return 0;
+}
+
 /* ---- schedules ---- */
+
+const char *const schedule_phases[SCHEDULE_PHASES] = {
+    [SCHEDULE_ONCE] = "once",         [SCHEDULE_FORWARD] = "forward", [SCHEDULE_LOSS] = "loss",
+    [SCHEDULE_BACKWARD] = "backward", [SCHEDULE_UPDATE] = "update",
+};
+
+double schedule_predict_ns(const struct schedule_step *step, double flops_per_s, double bytes_per_s)
+{
+    const double bytes = (double)(step->read_bytes + step->write_bytes);
+
+    return 1e9 * fmax(step->flops / flops_per_s, bytes / bytes_per_s);
+}
+
+void schedule_lap(uint64_t *took_ns, uint64_t *since_ns)
+{
+    if (!took_ns)
+        return;
+    const uint64_t now_ns = clock_now_ns();
+    *took_ns += now_ns - *since_ns;
+    *since_ns = now_ns;
+}
+
+int schedule_add(struct schedule *schedule, const struct schedule_step *step)
+{
+    int code = memory_room(&schedule->steps, schedule->count, sizeof *schedule->steps,
+                           "steps of a schedule");
+
+    if (code == 0)
+        schedule->steps[schedule->count++] = *step;
+    return code;
+}
+
+int schedule_add_update(struct schedule *schedule, const struct graph *graph, const char *engine,
+                        double measured_ns)
+{
+    const uint64_t bytes = graph->parameter_floats * sizeof(float);
+    struct schedule_step step = {.phase = SCHEDULE_UPDATE,
+                                 .node = UINT32_MAX,
+                                 .operation = "SGD",
+                                 .read_bytes = 3 * bytes, /* parameters, gradients, momenta */
+                                 .write_bytes = 2 * bytes,
+                                 .measured_ns = measured_ns};
+
+    snprintf(step.engine, sizeof step.engine, "%s", engine);
+    return schedule_add(schedule, &step);
+}
+
+void schedule_free(struct schedule *schedule)
+{
+    free(schedule->steps);
+    *schedule = (struct schedule){0};
+}
 
 static int ignore_gradients(void *context, uint64_t done)
 {

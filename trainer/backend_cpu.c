@@ -11,8 +11,7 @@
 #include "base/random.h"
 #include "base/thread.h"
 #include "kernels/kernels.h"
-#include "trainer/cpu_settings.h"
-#include "trainer/lifetimes.h"
+#include "trainer/settings.h"
 #include "trainer/quantise.h"
 
 static const struct module module_cpu = {

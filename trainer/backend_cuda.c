@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The cuda backend's front end: its options; the backend is in the module iobench-cuda.so. A
- * program built with CUDA therefore starts on machines without it. */
+ * The front ends of the cuda backend and of the p2p exchange: their options; both are in the module
+ * iobench-cuda.so. A program built with CUDA therefore starts on machines without it. */
 #include "trainer/plugins.h"
 
 #include "base/clock.h"
@@ -10,8 +10,7 @@
 #include "base/option.h"
 #include "base/random.h"
 #include "kernels/kernels.h"
-#include "trainer/cuda_settings.h"
-#include "trainer/lifetimes.h"
+#include "trainer/settings.h"
 #include "trainer/quantise.h"
 
 const struct module module_cuda = {
@@ -90,4 +89,23 @@ const struct backend_ops backend_cuda = {
                .module = &module_cuda,
                .symbol = "iobench_backend_cuda"},
     .on_device = true,
+};
+
+/* ---- the p2p exchange ---- */
+
+static const char *const shapes[] = {[P2P_RING] = "ring", [P2P_TREE] = "tree", NULL};
+
+static const struct option_spec p2p_options[] = {
+    {"shape", 0, OPTION_CHOICE, offsetof(struct p2p_settings, shape), .fallback = "ring",
+     .choices = shapes, .summary = "which ranks copy from each other"},
+    {0},
+};
+
+const struct exchange_ops exchange_p2p = {
+    .plugin = {.name = "p2p",
+               .summary = "copies between the GPUs of a host after the backward pass",
+               .options = p2p_options,
+               .settings_size = sizeof(struct p2p_settings),
+               .module = &module_cuda,
+               .symbol = "iobench_exchange_p2p"},
 };

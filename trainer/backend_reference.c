@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "kernels/kernels.h"
-#include "trainer/lifetimes.h"
 #include "trainer/plugins.h"
 #include "trainer/quantise.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/module.h"
 #include "base/option.h"
-#include "trainer/cuda_settings.h"
+#include "trainer/settings.h"
 
 static const char *const wires[] = {[EXCHANGE_FP32] = "fp32", [EXCHANGE_FP16] = "fp16", NULL};
 

@@ -1,32 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	trainer/backend.c trainer/backend.h trainer/backend_registry.c \
+	trainer/backend.c trainer/backend.h \
 	trainer/graph.c trainer/graph.h \
 	trainer/networks.c \
 	trainer/trainer.c trainer/trainer.h \
 	trainer/plugins.h trainer/registry.c \
 	trainer/accelerator.c trainer/accelerator.h \
-	trainer/lifetimes.c trainer/lifetimes.h \
 	trainer/quantise.c trainer/quantise.h \
 	trainer/backend_reference.c \
 	trainer/profile.c trainer/profile.h \
-	trainer/none.c trainer/replay.c \
+	trainer/replay.c trainer/settings.h \
 	trainer/checkpoint.c trainer/checkpoint.h \
 	trainer/buckets.c trainer/buckets.h trainer/exchange.c trainer/exchange.h \
 	trainer/network.c \
 	trainer/recipe.c trainer/recipe.h \
 	trainer/safetensors.c trainer/safetensors.h \
-	trainer/schedule.c trainer/schedule.h \
 	trainer/training.c trainer/training.h \
 	trainer/weights.c trainer/weights.h
 
-if HAVE_MPI
-libiobench_a_SOURCES += trainer/exchange_mpi.c
-endif
-
 # The objects of the module: programs that cannot load it link them (CPU_LIBS).
 if HAVE_DNNL
-libiobench_a_SOURCES += trainer/backend_cpu.c trainer/cpu_settings.h
+libiobench_a_SOURCES += trainer/backend_cpu.c
 noinst_LIBRARIES += trainer/libcpu.a
 trainer_libcpu_a_SOURCES = trainer/cpu/backend.c trainer/cpu/build.c trainer/cpu/cpu.h trainer/cpu/dnnl.c \
 	trainer/cpu/dnnl.h trainer/cpu/schedule.c
@@ -52,7 +46,7 @@ iobench_nccl_so_DEPENDENCIES = kernels/device_wire.nvcc.o
 endif
 
 if HAVE_CUDA
-libiobench_a_SOURCES += trainer/backend_cuda.c trainer/exchange_p2p.c trainer/cuda_settings.h
+libiobench_a_SOURCES += trainer/backend_cuda.c
 CUDA_SOURCES = base/module_version.c trainer/cuda/blocks.c trainer/cuda/blocks.h trainer/cuda/build.c trainer/cuda/cuda.c $(DNN_CHECKED) \
 	trainer/cuda/model.c trainer/cuda/model.h trainer/cuda/p2p.c trainer/cuda/program.c trainer/cuda/program.h
 # Without cuDNN: shapes, and the check of what computes them.

@@ -7,7 +7,6 @@
 #include "trainer/exchange.h"
 #include "trainer/trainer.h"
 
-extern const struct trainer_ops trainer_none;
 extern const struct trainer_ops trainer_replay;
 extern const struct trainer_ops trainer_network;
 
@@ -15,9 +14,7 @@ extern const struct backend_ops backend_cpu;
 extern const struct backend_ops backend_cuda;
 extern const struct backend_ops backend_reference;
 
-extern const struct exchange_ops exchange_mpi;
 extern const struct exchange_ops exchange_nccl;
-extern const struct exchange_ops exchange_none;
 extern const struct exchange_ops exchange_p2p;
 
 #endif

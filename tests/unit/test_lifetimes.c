@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
-#include "trainer/lifetimes.h"
+#include "trainer/backend.h"
 
 #include <stdbool.h>
 

@@ -13,7 +13,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "kernels/kernels.h"
-#include "trainer/cpu_settings.h"
+#include "trainer/settings.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -13,7 +13,7 @@
  * backward pass prefers another layout. In BF16 each step copies the weights anyway, and home is
  * the layout of their FP32 gradient, which is then computed where the update reads it.
  *
- * Memory: tensors whose lifetimes do not overlap share space in one arena (trainer/lifetimes.h).
+ * Memory: tensors whose lifetimes do not overlap share space in one arena (trainer/backend.h).
  * All programs share the arena, as only one runs at a time.
  *
  * The first error while building is kept in the program, so that building code reads as a list.
@@ -23,8 +23,7 @@
 
 #include "trainer/backend.h"
 #include "trainer/cpu/dnnl.h"
-#include "trainer/cpu_settings.h"
-#include "trainer/lifetimes.h"
+#include "trainer/settings.h"
 #include "trainer/quantise.h"
 
 #include <string.h>

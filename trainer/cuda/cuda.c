@@ -629,7 +629,7 @@ static void describe_kernel(const struct cuda_program *program, const struct cud
                                                                                 : "add, ");
 }
 
-/* List the steps, as trainer/schedule.h describes them, with their mean times over `passes` runs;
+/* List the steps, as trainer/backend.h describes them, with their mean times over `passes` runs;
  * 0: not timed. */
 static int list_steps(const struct cuda_program *program, uint32_t passes, double update_ns,
                       struct schedule *schedule)

@@ -16,7 +16,7 @@
 #include "kernels/runtime.h"
 #include "trainer/backend.h"
 #include "trainer/cuda/dnn.h"
-#include "trainer/cuda_settings.h"
+#include "trainer/settings.h"
 #include "trainer/quantise.h"
 
 enum { CUDA_NONE = UINT32_MAX };

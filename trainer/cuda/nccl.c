@@ -10,7 +10,7 @@
 #include "base/fail.h"
 #include "kernels/device.h"
 #include "kernels/runtime.h"
-#include "trainer/cuda_settings.h"
+#include "trainer/settings.h"
 #include "trainer/exchange.h"
 
 #include <errno.h>

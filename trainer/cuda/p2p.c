@@ -16,7 +16,7 @@
 #include "kernels/device.h"
 #include "kernels/runtime.h"
 #include "trainer/buckets.h"
-#include "trainer/cuda_settings.h"
+#include "trainer/settings.h"
 #include "trainer/exchange.h"
 
 #include <errno.h>

@@ -12,7 +12,6 @@
 #define IOBENCH_TRAINER_CUDA_PROGRAM_H
 
 #include "trainer/cuda/model.h"
-#include "trainer/lifetimes.h"
 
 enum { CUDA_OPERANDS_MAX = 8 };
 

@@ -1,13 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options of the cuda backend and of the exchanges between GPUs: parsed by the program, used by
- * the modules. */
-#ifndef IOBENCH_TRAINER_CUDA_SETTINGS_H
-#define IOBENCH_TRAINER_CUDA_SETTINGS_H
+ * The options of backends and exchanges in modules: parsed by the program, used by the modules. */
+#ifndef IOBENCH_TRAINER_SETTINGS_H
+#define IOBENCH_TRAINER_SETTINGS_H
 
 #include "base/module.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+enum cpu_precision { CPU_FP32, CPU_BF16 };
+
+/* How gradients of the weights of 1 x 1 convolutions are computed. */
+enum cpu_gradients { CPU_GRADIENTS_AUTO, CPU_GRADIENTS_PRODUCTS, CPU_GRADIENTS_CONVOLUTIONS };
+
+struct cpu_settings {
+    int precision; /* enum cpu_precision */
+    int gradients; /* enum cpu_gradients */
+};
 
 extern const struct module module_cuda; /* iobench-cuda.so */
 
