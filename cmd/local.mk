@@ -18,7 +18,7 @@ iobench_SOURCES = \
 	cmd/help/help.c cmd/help/help.h cmd/help/list.c \
 	cmd/infer/infer.c \
 	cmd/monitor/monitor.c \
-	cmd/net/beside.c cmd/net/beside.h cmd/net/net.c cmd/net/report.c cmd/net/report.h \
+	cmd/net/net.c cmd/net/report.c cmd/net/report.h \
 	cmd/pack/inspect.c cmd/pack/pack.c \
 	cmd/ramp/ramp.c cmd/ramp/ramp.h \
 	cmd/results/compare.c cmd/results/gather.c cmd/results/plot.c \

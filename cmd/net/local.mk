@@ -2,23 +2,16 @@
 libiobench_a_SOURCES += \
 	cmd/net/matrix.c cmd/net/matrix.h \
 	cmd/net/measure.c cmd/net/measure.h \
-	cmd/net/registry.c \
-	cmd/net/rhythm.c cmd/net/rhythm.h \
-	cmd/net/survey.c cmd/net/survey.h \
+	cmd/net/registry.c cmd/net/settings.h \
 	cmd/net/tcp.c cmd/net/tcp.h \
 	cmd/net/transport.c cmd/net/transport.h
-
-if HAVE_MPI
-libiobench_a_SOURCES += cmd/net/mpi.c
-endif
 
 if HAVE_URING
 libiobench_a_SOURCES += cmd/net/tcp_uring.c
 endif
 
 if HAVE_VERBS
-libiobench_a_SOURCES += cmd/net/verbs.c cmd/net/verbs_settings.h
-VERBS_SOURCES = cmd/net/verbs/verbs.c
+VERBS_SOURCES = cmd/net/verbs/verbs.c base/module_version.c
 module_PROGRAMS += iobench-verbs.so
 iobench_verbs_so_SOURCES = $(VERBS_SOURCES)
 iobench_verbs_so_CPPFLAGS = $(AM_CPPFLAGS) $(VERBS_CFLAGS)
@@ -29,8 +22,7 @@ endif
 
 # Between GPUs.
 if HAVE_CUDA
-libiobench_a_SOURCES += cmd/net/gpu.c cmd/net/gpu_settings.h
-NET_P2P_SOURCES = cmd/net/cuda/arena.c cmd/net/cuda/arena.h cmd/net/cuda/p2p.c
+NET_P2P_SOURCES = cmd/net/cuda/arena.h cmd/net/cuda/p2p.c base/module_version.c
 module_PROGRAMS += iobench-net-p2p.so
 iobench_net_p2p_so_SOURCES = $(NET_P2P_SOURCES) kernels/runtime.c kernels/runtime.h
 iobench_net_p2p_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)
@@ -41,8 +33,7 @@ iobench_net_p2p_so_LDADD = $(CUDA_LIBS)
 endif
 
 if HAVE_NCCL
-libiobench_a_SOURCES += cmd/net/gpu_nccl.c
-NET_NCCL_SOURCES = cmd/net/cuda/arena.c cmd/net/cuda/arena.h cmd/net/cuda/nccl.c
+NET_NCCL_SOURCES = cmd/net/cuda/arena.h cmd/net/cuda/nccl.c base/module_version.c
 module_PROGRAMS += iobench-net-nccl.so
 iobench_net_nccl_so_SOURCES = $(NET_NCCL_SOURCES) kernels/runtime.c kernels/runtime.h
 iobench_net_nccl_so_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CPPFLAGS)

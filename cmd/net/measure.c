@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/net/measure.h"
 
+#include "base/atomic.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/stop.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Messages lie this far apart at least. The end of each half is for words between the two ranks of
  * a pair, 8 bytes each. */
@@ -17,14 +21,7 @@ enum { SPACING = 64, END_BYTES = 2 * SPACING };
 enum pair_word { WORD_ACK = 1, WORD_COUNT = 2 };
 /* Room for many small messages in flight. */
 static const uint64_t window_bytes = 4 << 20;
-static const uint64_t operations_max = 1 << 22;
-
-uint64_t measure_arena_bytes(uint64_t most)
-{
-    const uint64_t half = most > window_bytes ? most : window_bytes;
-
-    return 2 * ((half + SPACING - 1) / SPACING * SPACING + END_BYTES);
-}
+static const uint64_t operations_max = 1 << 22, latency_bytes = 8;
 
 /* ---- patterns ---- */
 
@@ -114,27 +111,32 @@ int pattern_check_sum(uint64_t turn, uint32_t ranks, uint64_t offset, const unsi
 
 /* ---- what arrived ---- */
 
-static unsigned char *arena_of(const struct measure *measure)
-{
-    return measure->transport->config.arena;
-}
+struct measure {
+    const struct survey_settings *settings;
+    struct transport *transport;
+    struct ranks *ranks;
+    unsigned char *arena;
+    uint64_t half_bytes; /* of the arena: sent from the first half, received in the second */
+    uint64_t verified, verified_bytes; /* so far, on this rank */
+    uint64_t done, total;              /* steps */
+    uint64_t turn;                     /* a number of this measurement, the same on all ranks */
+};
 
 /* Compare what arrived at a place of the second half with what was sent from `sent_at`, or with the
  * sum over all ranks. */
 static int check(struct measure *measure, const struct pattern *pattern, bool is_sum,
                  uint64_t sent_at, uint64_t at, uint64_t bytes)
 {
-    unsigned char *data = arena_of(measure) + measure->half_bytes + at;
+    unsigned char *data = measure->arena + measure->half_bytes + at;
     assert(at + bytes <= measure->half_bytes);
     const int code = transport_copy(measure->transport, true, measure->half_bytes + at, bytes);
 
-    if (++measure->verified == measure->damage)
+    if (++measure->verified == measure->settings->damage)
         data[0] ^= 1;
     measure->verified_bytes += bytes;
     if (code)
         return code;
-    return is_sum ? pattern_check_sum(pattern->turn, measure->transport->config.ranks->place.ranks,
-                                      at, data, bytes)
+    return is_sum ? pattern_check_sum(pattern->turn, measure->ranks->place.ranks, at, data, bytes)
                   : pattern_check(pattern, sent_at, data, bytes);
 }
 
@@ -225,7 +227,7 @@ static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, u
 static uint64_t operations_for(const struct measure *measure, int64_t took_ns, uint64_t operations)
 {
     const double each_ns = (double)(took_ns > 0 ? took_ns : 1) / (double)operations;
-    const double wanted = (double)measure->repeat_ns / each_ns;
+    const double wanted = (double)measure->settings->repeat_ns / each_ns;
 
     return wanted < 1                        ? 1
            : wanted > (double)operations_max ? operations_max
@@ -242,7 +244,7 @@ static int agree(struct measure *measure, const struct pair_turn *turn, uint64_t
     if (code == 0)
         code = transport_wait(transport);
     if (turn->leads)
-        memcpy(arena_of(measure) + word.from, operations, sizeof *operations);
+        memcpy(measure->arena + word.from, operations, sizeof *operations);
     if (code == 0 && turn->leads)
         code = transport_copy(transport, false, word.from, sizeof *operations);
     if (code == 0)
@@ -252,12 +254,14 @@ static int agree(struct measure *measure, const struct pair_turn *turn, uint64_t
     if (code == 0 && !turn->leads)
         code = transport_copy(transport, true, word.to, sizeof *operations);
     if (!turn->leads)
-        memcpy(operations, arena_of(measure) + word.to, sizeof *operations);
+        memcpy(operations, measure->arena + word.to, sizeof *operations);
     return code;
 }
 
-int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_kind kind,
-                 uint64_t bytes, uint64_t turn_number, struct stats_summary *figure)
+/* Both ranks of the pair call it; leads: on one of them, which gets the figures: seconds
+ * (PAIR_LATENCY) or bytes/s. */
+static int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_kind kind,
+                        uint64_t bytes, struct stats_summary *figure)
 {
     const uint64_t spacing = (bytes + SPACING - 1) / SPACING * SPACING;
     const uint64_t fitting = (measure->half_bytes - END_BYTES) / spacing;
@@ -274,7 +278,7 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
                   : fitting < TRANSPORT_DEPTH ? (uint32_t)fitting
                                               : TRANSPORT_DEPTH,
     };
-    double *values = memory_array(measure->repeats, sizeof *values);
+    double *values = memory_array(measure->settings->repeats, sizeof *values);
     uint64_t operations = 1;
     int code = values ? 0 : -ENOMEM;
 
@@ -287,12 +291,12 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
             code = (int)took_ns;
         operations = operations_for(measure, took_ns, operations);
     }
-    for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
-        const uint64_t number = random_hash(turn_number, kind, i);
-        const struct pattern mine = {measure->transport->config.ranks->place.rank, number};
+    for (uint32_t i = 0; i < measure->settings->repeats && code == 0; i++) {
+        const uint64_t number = random_hash(measure->turn, kind, i);
+        const struct pattern mine = {measure->ranks->place.rank, number};
         const struct pattern theirs = {peer, number};
-        if (measure->verify && turn.sends) {
-            pattern_fill(&mine, arena_of(measure), turn.window * spacing);
+        if (measure->settings->verify && turn.sends) {
+            pattern_fill(&mine, measure->arena, turn.window * spacing);
             code = transport_copy(measure->transport, false, 0, turn.window * spacing);
         }
         if (code == 0)
@@ -300,7 +304,8 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
         const int64_t took_ns = code ? 0 : run_pair(measure, &turn, operations);
         if (took_ns < 0)
             code = (int)took_ns;
-        for (uint32_t k = 0; measure->verify && turn.receives && k < turn.window && code == 0; k++)
+        for (uint32_t k = 0;
+             measure->settings->verify && turn.receives && k < turn.window && code == 0; k++)
             code = check(measure, &theirs, false, k * spacing, k * spacing, bytes);
         const double seconds = (double)took_ns * 1e-9;
         const double moved = (double)bytes * turn.window * (kind == PAIR_BOTH ? 2 : 1);
@@ -308,9 +313,9 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
                                          : moved * (double)operations / seconds;
     }
     if (code)
-        ranks_call_off(measure->transport->config.ranks);
+        ranks_call_off(measure->ranks);
     else
-        *figure = stats_summarise(values, measure->repeats);
+        *figure = stats_summarise(values, measure->settings->repeats);
     free(values);
     return code;
 }
@@ -322,7 +327,7 @@ int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_k
 static int64_t run_collective(struct measure *measure, int code, enum collective kind,
                               uint64_t bytes, uint64_t operations)
 {
-    struct ranks *ranks = measure->transport->config.ranks;
+    struct ranks *ranks = measure->ranks;
     int64_t slowest_ns = 0;
 
     code = ranks_meet(ranks, code, NULL);
@@ -339,13 +344,15 @@ static int64_t run_collective(struct measure *measure, int code, enum collective
     return code ? code : slowest_ns;
 }
 
-int measure_collective(struct measure *measure, enum collective kind, uint64_t bytes,
-                       uint64_t turn_number, struct stats_summary *seconds)
+/* Collective; all ranks get the figure: seconds of one operation on the slowest rank. bytes: a
+ * multiple of 8 for each rank. */
+static int measure_collective(struct measure *measure, enum collective kind, uint64_t bytes,
+                              struct stats_summary *seconds)
 {
-    struct ranks *ranks = measure->transport->config.ranks;
+    struct ranks *ranks = measure->ranks;
     const uint64_t each = bytes / ranks->place.ranks, own_at = ranks->place.rank * each;
     const bool is_sum = kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_REDUCE_SCATTER;
-    double *values = memory_array(measure->repeats, sizeof *values);
+    double *values = memory_array(measure->settings->repeats, sizeof *values);
     uint64_t operations = 1;
     int code = values ? 0 : -ENOMEM;
 
@@ -354,16 +361,16 @@ int measure_collective(struct measure *measure, enum collective kind, uint64_t b
         code = took_ns < 0 ? (int)took_ns : 0;
         operations = operations_for(measure, took_ns, operations);
     }
-    for (uint32_t i = 0; i < measure->repeats && code == 0; i++) {
-        struct pattern pattern = {ranks->place.rank, random_hash(turn_number, kind, i)};
-        if (measure->verify) {
-            (is_sum ? pattern_fill_floats : pattern_fill)(&pattern, arena_of(measure), bytes);
+    for (uint32_t i = 0; i < measure->settings->repeats && code == 0; i++) {
+        struct pattern pattern = {ranks->place.rank, random_hash(measure->turn, kind, i)};
+        if (measure->settings->verify) {
+            (is_sum ? pattern_fill_floats : pattern_fill)(&pattern, measure->arena, bytes);
             code = transport_copy(measure->transport, false, 0, bytes);
         }
         const int64_t took_ns = run_collective(measure, code, kind, bytes, operations);
         code = took_ns < 0 ? (int)took_ns : 0;
         values[i] = (double)took_ns * 1e-9 / (double)operations;
-        if (code || !measure->verify)
+        if (code || !measure->settings->verify)
             continue;
         if (kind == COLLECTIVE_ALL_REDUCE)
             code = check(measure, &pattern, true, 0, 0, bytes);
@@ -380,7 +387,266 @@ int measure_collective(struct measure *measure, enum collective kind, uint64_t b
         code = ranks_meet(ranks, code, NULL);
     }
     if (code == 0)
-        *seconds = stats_summarise(values, measure->repeats);
+        *seconds = stats_summarise(values, measure->settings->repeats);
     free(values);
+    return code;
+}
+
+/* ---- the survey ---- */
+
+/* Collective: end a step. */
+static int end_step(struct measure *measure, int code)
+{
+    if (code == 0)
+        code = stop_check();
+    code = ranks_meet(measure->ranks, code, NULL);
+    measure->done++;
+    measure->turn++;
+    if (code == 0 && measure->settings->progress && measure->ranks->place.rank == 0)
+        measure->settings->progress(measure->settings->progress_context, measure->done,
+                                    measure->total);
+    return code;
+}
+
+uint32_t survey_rounds(uint32_t ranks)
+{
+    return ranks - 1 + ranks % 2;
+}
+
+/* A round robin tournament by the circle method; an odd number of ranks has a bye. */
+uint32_t survey_partner(uint32_t ranks, uint32_t round, uint32_t rank)
+{
+    const uint32_t circle = survey_rounds(ranks); /* odd */
+    const uint64_t idle = (uint64_t)round * ((circle + 1) / 2) % circle;
+    uint32_t partner;
+
+    assert(rank < ranks && round < circle);
+    if (rank == circle)
+        partner = (uint32_t)idle;
+    else
+        partner = rank == idle ? circle : (round + circle - rank) % circle;
+    return partner < ranks ? partner : rank;
+}
+
+/* Collect the figures of all pairs: the lower rank of each has them. */
+static int collect_pairs(struct measure *measure, double *mine)
+{
+    const uint32_t ranks = measure->ranks->place.ranks;
+    const size_t count = (size_t)ranks * ranks;
+    int code = 0;
+    double *all = ranks_collect(measure->ranks, &code, mine, count * sizeof *mine);
+
+    for (size_t i = 0; all && i < count; i++) {
+        const size_t from = i / ranks, to = i % ranks;
+        mine[i] = all[(from < to ? from : to) * count + i];
+    }
+    free(all);
+    return code;
+}
+
+/* Collectives move whole 8-byte words for each rank. */
+static uint64_t collective_bytes(uint64_t bytes, uint32_t ranks)
+{
+    const uint64_t unit = 8 * (uint64_t)ranks;
+
+    return bytes < unit ? unit : bytes / unit * unit;
+}
+
+int survey_run(const struct survey_settings *settings, struct transport *transport,
+               struct ranks *ranks, struct fabric_survey *survey)
+{
+    const uint32_t count = ranks->place.ranks, rank = ranks->place.rank;
+    const size_t links = (size_t)count * count;
+    struct measure measure = {
+        .settings = settings, .transport = transport, .ranks = ranks, .turn = settings->seed};
+
+    *survey = (struct fabric_survey){.matrix = {
+                                         .ranks = count,
+                                         .nodes = ranks->place.nodes,
+                                         .node_of = memory_array(count, sizeof(uint32_t)),
+                                         .bytes_per_s = memory_array(links, sizeof(double)),
+                                         .latency_s = memory_array(links, sizeof(double)),
+                                     }};
+    const struct matrix *matrix = &survey->matrix;
+    uint64_t most = collective_bytes(settings->to_bytes, count);
+    most = most < settings->to_bytes ? settings->to_bytes : most;
+    if (settings->pairs != SURVEY_PAIRS_NONE && settings->pair_bytes > most)
+        most = settings->pair_bytes;
+    most = most > window_bytes ? most : window_bytes;
+    measure.half_bytes = (most + SPACING - 1) / SPACING * SPACING + END_BYTES;
+    const struct transport_config config = {.ranks = ranks,
+                                            .bytes = 2 * measure.half_bytes,
+                                            .arena = measure.arena =
+                                                memory_pages(2 * measure.half_bytes)};
+    int code =
+        matrix->node_of && matrix->bytes_per_s && matrix->latency_s && config.arena ? 0 : -ENOMEM;
+    for (uint32_t i = 0; i < count && code == 0; i++)
+        matrix->node_of[i] = ranks->peers[i].node;
+    for (size_t i = 0; i < links && code == 0; i++)
+        matrix->bytes_per_s[i] = matrix->latency_s[i] = NAN;
+    for (uint64_t bytes = settings->from_bytes;
+         bytes <= settings->to_bytes && survey->size_count < SURVEY_SIZES;
+         bytes *= settings->factor) {
+        survey->sizes[survey->size_count].bytes = bytes;
+        survey->collectives[survey->size_count++].bytes = collective_bytes(bytes, count);
+    }
+    /* The first rank on another node, or the last. */
+    for (survey->other = 1; survey->other + 1 < count; survey->other++)
+        if (ranks->peers[survey->other].node != ranks->peers[0].node)
+            break;
+    survey->is_alone = settings->pairs == SURVEY_PAIRS_ALONE ||
+                       (settings->pairs == SURVEY_PAIRS_AUTO && count <= SURVEY_ALONE_RANKS);
+    measure.total = (settings->has_sizes ? survey->size_count : 0) +
+                    (settings->has_collectives ? survey->size_count * COLLECTIVES : 0) +
+                    (settings->pairs == SURVEY_PAIRS_NONE ? 0
+                     : survey->is_alone                   ? count * (count - 1) / 2
+                                                          : survey_rounds(count));
+    code = ranks_meet(ranks, code, NULL);
+    if (code == 0)
+        code = transport_open(transport, &config);
+    const bool is_open = code == 0;
+    if (is_open && settings->progress && rank == 0)
+        settings->progress(settings->progress_context, 0, measure.total);
+    for (uint32_t i = 0; settings->has_sizes && i < survey->size_count && code == 0; i++) {
+        struct survey_size *size = &survey->sizes[i];
+        for (int kind = 0; kind < PAIR_KINDS && code == 0; kind++)
+            if (rank == 0 || rank == survey->other)
+                code = measure_pair(&measure, rank == 0 ? survey->other : 0, rank == 0,
+                                    (enum pair_kind)kind, size->bytes, &size->pair[kind]);
+        code = end_step(&measure, code);
+    }
+    survey->has_sizes = settings->has_sizes && code == 0;
+    const uint32_t rounds = settings->pairs == SURVEY_PAIRS_NONE ? 0 : survey_rounds(count);
+    for (uint32_t round = 0; round < rounds && code == 0; round++) {
+        const uint32_t partner = survey_partner(count, round, rank);
+        const uint32_t mine = rank < partner ? rank : partner;
+        /* All pairs of the round, or one after the other, by their lower ranks. */
+        for (uint32_t lower = 0; lower < (survey->is_alone ? count : 1) && code == 0; lower++) {
+            if (survey->is_alone && survey_partner(count, round, lower) <= lower)
+                continue;
+            const bool leads = rank < partner;
+            const bool measures = partner != rank && (!survey->is_alone || mine == lower);
+            for (int kind = PAIR_LATENCY; kind <= PAIR_BACK && measures && code == 0; kind++) {
+                const size_t forth = (size_t)rank * count + partner;
+                const size_t back = (size_t)partner * count + rank;
+                struct stats_summary figure = {0};
+                code = measure_pair(&measure, partner, leads, (enum pair_kind)kind,
+                                    kind == PAIR_LATENCY ? latency_bytes : settings->pair_bytes,
+                                    &figure);
+                if (leads && kind == PAIR_LATENCY)
+                    matrix->latency_s[forth] = matrix->latency_s[back] = figure.median;
+                else if (leads)
+                    matrix->bytes_per_s[kind == PAIR_FORTH ? forth : back] = figure.median;
+            }
+            code = end_step(&measure, code);
+        }
+    }
+    if (code == 0 && rounds)
+        code = collect_pairs(&measure, matrix->bytes_per_s);
+    if (code == 0 && rounds)
+        code = collect_pairs(&measure, matrix->latency_s);
+    survey->has_pairs = rounds && code == 0;
+    for (uint32_t i = 0;
+         i < survey->size_count * COLLECTIVES && settings->has_collectives && code == 0; i++) {
+        struct survey_collective *row = &survey->collectives[i / COLLECTIVES];
+        const enum collective kind = (enum collective)(i % COLLECTIVES);
+        code = measure_collective(&measure, kind, row->bytes, &row->seconds[kind]);
+        code = end_step(&measure, code);
+    }
+    survey->has_collectives = settings->has_collectives && code == 0;
+    double verified = (double)measure.verified_bytes;
+    if (code == 0)
+        code = ranks_sum(ranks, &verified, 1);
+    survey->verified_bytes = (uint64_t)verified;
+    if (is_open)
+        transport_describe(transport, survey->transport);
+    transport_close(transport, code != 0);
+    free(config.arena);
+    return code;
+}
+
+void survey_destroy(struct fabric_survey *survey)
+{
+    free(survey->matrix.node_of);
+    free(survey->matrix.bytes_per_s);
+    free(survey->matrix.latency_s);
+}
+
+/* ---- gradients ---- */
+
+enum { FORWARD_SHARE = 3, /* the backward pass takes twice as long */ NAP_NS = 50000 };
+
+int rhythm_add(struct rhythm *rhythm, uint64_t bytes, uint32_t ranks)
+{
+    const uint64_t unit = sizeof(float) * (uint64_t)ranks;
+    const uint64_t whole = bytes < unit ? unit : bytes / unit * unit;
+
+    assert(ranks > 0);
+    if (rhythm->count == RHYTHM_BUCKETS)
+        return fail(EINVAL, "more than %d buckets of gradients", RHYTHM_BUCKETS);
+    rhythm->buckets[rhythm->count++] = whole;
+    rhythm->bytes += whole;
+    return 0;
+}
+
+int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *context,
+               struct rhythm_figures *figures)
+{
+    struct transport *transport = rhythm->transport;
+    struct ranks *ranks = transport->config.ranks;
+    unsigned char *arena = transport->config.arena;
+    const struct pattern mine = {ranks->place.rank, ++rhythm->turn};
+    double ready = 0;
+
+    *figures = (struct rhythm_figures){0};
+    assert(transport->config.bytes >= 2 * rhythm->bytes);
+    pattern_fill_floats(&mine, arena, rhythm->bytes);
+    int code = ranks_meet(ranks, transport_copy(transport, false, 0, rhythm->bytes), NULL);
+    while (code == 0 && ready < ranks->place.ranks) {
+        const uint64_t start_ns = clock_now_ns(), forward_ns = rhythm->step_ns / FORWARD_SHARE;
+        const uint64_t backward_ns = rhythm->step_ns - forward_ns;
+        uint64_t at = 0;
+        for (uint32_t i = 0; i < rhythm->count && code == 0; i++) {
+            const uint64_t final_ns = start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count;
+            uint64_t begin_ns;
+            while ((begin_ns = clock_now_ns()) < final_ns && code == 0) {
+                /* Not silently: others look for this rank's heartbeats. */
+                const uint64_t left_ns = final_ns - begin_ns;
+                const struct timespec nap = {.tv_nsec = left_ns < NAP_NS ? (long)left_ns : NAP_NS};
+                if (ranks_called_off(ranks))
+                    code = fail(ECANCELED, "another rank failed");
+                else
+                    nanosleep(&nap, NULL);
+            }
+            if (code == 0)
+                code = transport_collective(transport, COLLECTIVE_ALL_REDUCE, at,
+                                            rhythm->bytes + at, rhythm->buckets[i]);
+            figures->busy_s += (double)(clock_now_ns() - begin_ns) * 1e-9;
+            at += rhythm->buckets[i];
+        }
+        const uint64_t took_ns = clock_now_ns() - start_ns;
+        figures->time_s += (double)took_ns * 1e-9;
+        figures->late_s += (double)(took_ns - rhythm->step_ns) * 1e-9;
+        figures->steps++;
+        if (code)
+            ranks_call_off(ranks);
+        code = ranks_meet(ranks, code, NULL);
+        ready = ended(context);
+        if (code == 0)
+            code = ranks_sum(ranks, &ready, 1);
+    }
+    if (code)
+        return code;
+    code = transport_copy(transport, true, rhythm->bytes, rhythm->bytes);
+    if (rhythm->turn == rhythm->damage)
+        arena[rhythm->bytes] ^= 1;
+    if (code == 0)
+        code = pattern_check_sum(rhythm->turn, ranks->place.ranks, 0, arena + rhythm->bytes,
+                                 rhythm->bytes);
+    struct rhythm_figures *all = ranks_collect(ranks, &code, figures, sizeof *figures);
+    for (uint32_t i = 0; all && i < ranks->place.ranks; i++)
+        if (all[i].time_s > figures->time_s)
+            *figures = all[i];
+    free(all);
     return code;
 }

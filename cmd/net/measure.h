@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * measure: times one kind of traffic of one size. Warm-up is apart: it also finds how many
+ * measure: what `iobench net` measures: messages between two ranks by size, all pairs, collectives
+ * by size; and all-reduces at a trainer's rhythm. Warm-up is apart: it also finds how many
  * operations fill a repeat. Between the repeats, off the clock, the data are written anew and what
  * arrived is verified. Main thread only.
  */
@@ -8,7 +9,10 @@
 #define IOBENCH_CMD_NET_MEASURE_H
 
 #include "base/stats.h"
+#include "cmd/net/matrix.h"
 #include "cmd/net/transport.h"
+
+/* ---- a survey; all ranks call, rank 0 gets everything ---- */
 
 enum pair_kind {
     PAIR_LATENCY, /* half the time there and back */
@@ -18,29 +22,98 @@ enum pair_kind {
     PAIR_KINDS,
 };
 
-struct measure {
-    struct transport *transport;
-    uint64_t half_bytes; /* of the arena: sent from the first half, received in the second */
-    uint64_t repeat_ns;  /* at least, each */
-    uint32_t repeats;
-    bool verify;
-    uint64_t damage;   /* flip a bit before this verification, from 1: shows that it is caught */
-    uint64_t verified; /* so far, on this rank */
-    uint64_t verified_bytes;
+enum survey_pairs {
+    SURVEY_PAIRS_AUTO,   /* one by one up to SURVEY_ALONE_RANKS */
+    SURVEY_PAIRS_ALONE,  /* one at a time: each has the fabric for itself */
+    SURVEY_PAIRS_ROUNDS, /* disjoint pairs at once: as many rounds as ranks */
+    SURVEY_PAIRS_NONE,
 };
 
-/* Bytes of an arena for messages of at most `most` bytes. */
-uint64_t measure_arena_bytes(uint64_t most);
+enum { SURVEY_ALONE_RANKS = 8, SURVEY_SIZES = 64 };
 
-/* Both ranks of the pair call it; leads: on one of them, which gets the figures: seconds
- * (PAIR_LATENCY) or bytes/s. turn: a number of this measurement, the same on both. */
-int measure_pair(struct measure *measure, uint32_t peer, bool leads, enum pair_kind kind,
-                 uint64_t bytes, uint64_t turn, struct stats_summary *figure);
+struct survey_settings {
+    uint64_t from_bytes, to_bytes, factor;
+    uint64_t pair_bytes; /* of messages between all pairs */
+    int pairs;           /* enum survey_pairs */
+    bool has_sizes, has_collectives;
+    bool verify;
+    uint64_t repeats, repeat_ns;
+    uint64_t damage; /* flip a bit before this verification, from 1: shows that it is caught */
+    uint64_t seed;
+    /* On rank 0, from the first step on; may be NULL. */
+    void (*progress)(void *context, uint64_t done, uint64_t total);
+    void *progress_context;
+};
 
-/* Collective; all ranks get the figure: seconds of one operation on the slowest rank. bytes: a
- * multiple of 8 for each rank. */
-int measure_collective(struct measure *measure, enum collective kind, uint64_t bytes, uint64_t turn,
-                       struct stats_summary *seconds);
+struct survey_size {
+    uint64_t bytes;
+    struct stats_summary pair[PAIR_KINDS];
+};
+
+struct survey_collective {
+    uint64_t bytes;
+    struct stats_summary seconds[COLLECTIVES];
+};
+
+struct fabric_survey {
+    uint32_t other; /* what rank 0 exchanges messages with: on another node if there is one */
+    uint32_t size_count;
+    struct survey_size sizes[SURVEY_SIZES];
+    struct survey_collective collectives[SURVEY_SIZES];
+    bool has_sizes, has_collectives, has_pairs;
+    bool is_alone; /* pairs were measured one at a time */
+    struct matrix matrix;
+    uint64_t verified_bytes; /* on all ranks */
+    char transport[TRANSPORT_TEXT_BYTES];
+};
+
+/* Collective: open the chosen transport and measure. Returns 0 or a negative errno; call
+ * survey_destroy() in either case. */
+int survey_run(const struct survey_settings *settings, struct transport *transport,
+               struct ranks *ranks, struct fabric_survey *survey);
+void survey_destroy(struct fabric_survey *survey);
+
+/* The partner of a rank in a round of [0, survey_rounds()): each pair of ranks meets once. Returns
+ * `rank` itself if it has none. */
+uint32_t survey_rounds(uint32_t ranks);
+uint32_t survey_partner(uint32_t ranks, uint32_t round, uint32_t rank);
+
+/* ---- all-reduces as data parallel training makes them ----
+ *
+ * A step computes for a given time; in the last two thirds of it, the backward pass, its gradients
+ * become final a bucket at a time, and each bucket is added up over the ranks while the next one is
+ * computed. The step ends with the later of computing and the last bucket. Nothing is computed: the
+ * time passes. */
+
+enum { RHYTHM_BUCKETS = 256 };
+
+struct rhythm {
+    struct transport *transport;
+    uint64_t buckets[RHYTHM_BUCKETS]; /* bytes, in the order in which they become final; a multiple
+                                         of 4 for each rank */
+    uint32_t count;
+    uint64_t bytes;   /* of all buckets */
+    uint64_t step_ns; /* of computing */
+    uint64_t damage;  /* flip a bit before this run's comparison, from 1: shows that it is caught */
+    uint64_t turn;    /* runs so far: the data differ from one run to the next */
+};
+
+/* Of the slowest rank. */
+struct rhythm_figures {
+    uint64_t steps;
+    double time_s; /* of all steps */
+    double late_s; /* in which all-reduces went on after computing had ended */
+    double busy_s; /* in which an all-reduce was under way */
+};
+
+/* Add a bucket of about this many bytes: whole words for each rank. Returns 0, or -EINVAL with a
+ * reason. */
+int rhythm_add(struct rhythm *rhythm, uint64_t bytes, uint32_t ranks);
+/* Collective, with an arena of twice rhythm->bytes: make steps until ended() is true on all ranks,
+ * at least one; then compare the sums of the last step with what was sent. Returns 0, -EBADMSG for
+ * wrong data, or as transport_wait(). */
+int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *context,
+               struct rhythm_figures *figures);
 
 /* ---- data whose place, sender and time can be recognised, so that a lost, swapped, stale or
  * changed word is found; off the clock, any thread ---- */

@@ -72,9 +72,7 @@ struct transport_ops {
 };
 
 extern const struct plugin *const transport_registry[];
-/* Used by the registry alone. */
-extern const struct transport_ops transport_mpi, transport_nccl, transport_p2p, transport_tcp,
-    transport_verbs;
+extern const struct transport_ops transport_tcp; /* for the registry alone */
 
 struct transport {
     struct plugin_choice choice;

@@ -8,12 +8,12 @@ import sys
 
 # Sources whose readings of the clock become rates that a command prints: reached through a guard only.
 MEASURES = """
-    cmd/checkpoint/job cmd/checkpoint/save cmd/monitor/monitor cmd/net/measure cmd/net/rhythm cmd/pack/pack cmd/pack/packing pipeline/engine/account
+    cmd/checkpoint/job cmd/checkpoint/save cmd/monitor/monitor cmd/net/measure cmd/pack/pack cmd/pack/packing pipeline/engine/account
     pipeline/engine/engine readers/service""".split()
 # Sources that read it for something else, or whose times are parts of an epoch that those measure.
 OTHERS = {
     "time limits, naps, progress": """base/ cachectl/ dataset/ ranks/ cmd/net/tcp cmd/net/transport kernels/runtime
-        cmd/checkpoint/checkpoint cmd/net/beside cmd/study/study cmd/sweep/sweep pipeline/jobs/run
+        cmd/checkpoint/checkpoint cmd/net/net cmd/study/study cmd/sweep/sweep pipeline/jobs/run
         pipeline/jobs/session pipeline/result/timeline readers/handles
         cmd/line""",
     "marks in series": "telemetry/sampler telemetry/series telemetry/guard",

@@ -7,10 +7,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "cmd/net/matrix.h"
 #include "cmd/net/measure.h"
-#include "cmd/net/rhythm.h"
-#include "cmd/net/survey.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -10,7 +10,6 @@
 #include "base/option.h"
 #include "cmd/checkpoint/checkpoint.h"
 #include "cmd/members.h"
-#include "cmd/net/beside.h"
 #include "cmd/net/report.h"
 #include "cmd/line.h"
 #include "cmd/ramp/ramp.h"

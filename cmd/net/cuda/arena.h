@@ -6,9 +6,12 @@
 #ifndef IOBENCH_CMD_NET_CUDA_ARENA_H
 #define IOBENCH_CMD_NET_CUDA_ARENA_H
 
-#include "cmd/net/gpu_settings.h"
+#include "cmd/net/settings.h"
 #include "cmd/net/transport.h"
 #include "kernels/runtime.h"
+
+#include <assert.h>
+#include <errno.h>
 
 struct gpu_arena {
     struct transport_config config;
@@ -18,15 +21,57 @@ struct gpu_arena {
     bool is_busy; /* transfers are under way */
 };
 
-int gpu_arena_open(struct gpu_arena *arena, const struct net_gpu_settings *settings,
-                   const struct transport_config *config);
+static inline int gpu_arena_open(struct gpu_arena *arena, const struct net_gpu_settings *settings,
+                                 const struct transport_config *config)
+{
+    arena->config = *config;
+    int code =
+        runtime_open(&arena->runtime, (uint32_t)settings->device, config->ranks->place.local_rank);
+    if (code)
+        return code;
+    arena->memory = runtime_allocate(config->bytes);
+    return arena->memory ? runtime_event_create(&arena->event) : -ENOMEM;
+}
+
 /* failed: transfers may never end. */
-void gpu_arena_close(struct gpu_arena *arena, bool failed);
+static inline void gpu_arena_close(struct gpu_arena *arena, bool failed)
+{
+    if (failed) /* freeing may wait for transfers; exiting does not */
+        return;
+    runtime_event_destroy(arena->event);
+    runtime_release(arena->memory);
+    runtime_close(&arena->runtime);
+}
+
 /* transport_ops.copy of a transport whose state begins with its arena. */
-int gpu_arena_copy(void *arena, bool back, uint64_t at, uint64_t bytes);
+static inline int gpu_arena_copy(void *state, bool back, uint64_t at, uint64_t bytes)
+{
+    struct gpu_arena *arena = state;
+    unsigned char *host = arena->config.arena + at, *device = arena->memory + at;
+    assert(!arena->is_busy && at + bytes <= arena->config.bytes);
+    const int code =
+        runtime_copy(back ? host : device, back ? device : host, bytes, arena->runtime.stream);
+
+    return code ? code : runtime_wait(arena->runtime.stream);
+}
+
 /* Start a batch: all its transfers are on the stream. */
-int gpu_arena_start(struct gpu_arena *arena);
+static inline int gpu_arena_start(struct gpu_arena *arena)
+{
+    arena->is_busy = true;
+    return runtime_event_record(arena->event, arena->runtime.stream);
+}
+
 /* Is the batch done, if there is one? */
-int gpu_arena_test(struct gpu_arena *arena, bool *done);
+static inline int gpu_arena_test(struct gpu_arena *arena, bool *done)
+{
+    int code = 0;
+
+    *done = true;
+    if (arena->is_busy)
+        code = runtime_event_test(arena->event, done);
+    arena->is_busy = !*done;
+    return code;
+}
 
 #endif

@@ -14,8 +14,8 @@
 #include "base/fail.h"
 #include "base/gid.h"
 #include "base/memory.h"
+#include "cmd/net/settings.h"
 #include "cmd/net/transport.h"
-#include "cmd/net/verbs_settings.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -642,12 +642,7 @@ static int connect_all(struct verbs_state *verbs)
     return code;
 }
 
-const char *iobench_module_release(void);
 extern const struct transport_ops iobench_transport_verbs;
-const char *iobench_module_release(void)
-{
-    return PACKAGE_VERSION;
-}
 
 /* Find a device whose port, or the first that is active, is usable. */
 static int find_device(struct verbs_device *device, const struct verbs_settings *settings,

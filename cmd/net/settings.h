@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The options of the verbs transport: parsed by the program, used by the module. */
-#ifndef IOBENCH_CMD_NET_VERBS_SETTINGS_H
-#define IOBENCH_CMD_NET_VERBS_SETTINGS_H
+ * The options of transports in modules: parsed by the program, used by the modules. */
+#ifndef IOBENCH_CMD_NET_SETTINGS_H
+#define IOBENCH_CMD_NET_SETTINGS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+struct net_gpu_settings {
+    uint64_t device; /* of those CUDA_VISIBLE_DEVICES leaves */
+};
 
 enum verbs_op { VERBS_WRITE, VERBS_READ, VERBS_SEND };
 static const char *const verbs_op_names[] = {"write", "read", "send", NULL};
