@@ -13,8 +13,8 @@
 #include "base/stats.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"
-#include "cmd/line.h"
 #include "cmd/pack/cursor.h"
+#include "cmd/pack/packing.h"
 #include "dataset/catalog.h"
 #include "dataset/store.h"
 #include "formats/format.h"
@@ -51,8 +51,7 @@ struct inspect_record {
     int32_t label;
     uint32_t width, height, components;
     const char *kind; /* "JPEG", "PNG", "raw", "other" */
-    bool damaged;
-    char reason[256];
+    char reason[256]; /* "": not damaged */
 };
 
 /* What is at work, and what it found. */
@@ -161,14 +160,16 @@ static int look_into(struct inspection *inspection, uint64_t number, struct insp
     return code;
 }
 
-static void count_record(struct inspection *inspection, uint64_t number)
+/* Returns 0, or -ENOMEM. */
+static int count_record(struct inspection *inspection, uint64_t number)
 {
     struct inspect_record seen;
     int code = look_into(inspection, number, &seen);
 
+    if (code == -ENOMEM)
+        return code;
     inspection->looked++;
     if (code) {
-        seen.damaged = true;
         snprintf(seen.reason, sizeof seen.reason, "%.255s", fail_reason());
         if (inspection->damaged++ == 0)
             snprintf(inspection->first_damage, sizeof inspection->first_damage,
@@ -187,6 +188,7 @@ static void count_record(struct inspection *inspection, uint64_t number)
         inspection->labels[inspection->labelled++] = seen.label;
     else
         inspection->unlabelled++;
+    return 0;
 }
 
 /* The first few, then evenly spread ones; of compressed shards only the first, since the last would
@@ -202,14 +204,14 @@ static int count_records(struct inspection *inspection)
     inspection->labels = memory_array(wanted + 1, sizeof *inspection->labels);
     if (!inspection->cursor || !inspection->labels)
         return -ENOMEM;
-    for (uint64_t i = 0; i < shown; i++)
-        count_record(inspection, i);
-    uint64_t left = wanted - shown, among = catalog->record_count - shown;
-    for (uint64_t i = 0; i < left; i++)
-        count_record(
-            inspection,
-            shown + (catalog->compressed ? i : (uint64_t)((unsigned __int128)among * i / left)));
+    const unsigned __int128 among = catalog->record_count - shown;
     uint64_t run = 0;
+    int code = 0;
+    for (uint64_t i = 0; i < wanted && code == 0; i++)
+        code = count_record(inspection,
+                            i < shown || catalog->compressed
+                                ? i
+                                : shown + (uint64_t)(among * (i - shown) / (wanted - shown)));
     if (inspection->labelled != 0) {
         qsort(inspection->labels, inspection->labelled, sizeof *inspection->labels, labels_compare);
         inspection->label_minimum = inspection->labels[0];
@@ -227,16 +229,7 @@ static int count_records(struct inspection *inspection)
             run = 0;
         }
     }
-    return 0;
-}
-
-static void show_index_progress(void *context, uint64_t done_bytes, uint64_t total_bytes)
-{
-    struct line *line = context;
-    char bar[LINE_PART_BYTES], text[sizeof line->last];
-
-    snprintf(text, sizeof text, "indexing %s", line_bar(bar, done_bytes, total_bytes));
-    line_show(line, text);
+    return code;
 }
 
 /* "name min 1.00 KiB, median ..., p99 ..., max ..." */
@@ -268,7 +261,7 @@ static json_t *sizes_json(const struct histogram *sizes)
 
 static json_t *record_json(const struct inspect_record *record)
 {
-    if (record->damaged)
+    if (record->reason[0])
         return json_pack("{s:o, s:I, s:I, s:o}", "shard", json_text(record->shard), "offset",
                          (json_int_t)record->offset, "bytes", (json_int_t)record->bytes, "damaged",
                          json_text(record->reason));
@@ -331,7 +324,7 @@ static void print_inspection(const struct inspection *found)
         const struct inspect_record *record = &found->first[i];
         printf("record %-3" PRIu32 " %s at %" PRIu64 ": ", i, escape_shown(record->shard),
                record->offset);
-        if (record->damaged)
+        if (record->reason[0])
             printf("damaged: %s\n", escape_shown(record->reason));
         else {
             printf("label %" PRId32 ", %s %" PRIu32 " x %" PRIu32 ", %s", record->label,
@@ -393,8 +386,8 @@ static json_t *inspection_json(const struct inspection *found)
 static int inspect_command(const struct invocation *invocation)
 {
     struct inspect_job *job = invocation->settings;
-    struct line line = line_start();
-    const struct format_scan scan = {.progress = show_index_progress, .progress_context = &line};
+    struct pack_line line = {.line = line_start(), .looking = "indexing"};
+    const struct format_scan scan = {.progress = pack_show_look, .progress_context = &line};
     /* It is large: do not put it on the stack. */
     struct inspection *found = memory_zeroed(sizeof *found);
     bool sound = false;
@@ -430,7 +423,7 @@ static int inspect_command(const struct invocation *invocation)
         code = count_records(found);
         format_say_remarks(catalog);
     }
-    line_clear(&line);
+    line_clear(&line.line);
     if (code == 0 && job->json)
         code = json_file_write(job->json, inspection_json(found));
     if (code == 0) {

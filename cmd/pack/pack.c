@@ -112,15 +112,6 @@ struct verify {
 
 /* ---- reporting ---- */
 
-static void report_index(void *context, uint64_t done_bytes, uint64_t total_bytes)
-{
-    const struct verify *verify = context;
-
-    pack_show(
-        verify->line, verify->start_ns,
-        &(struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
-}
-
 static void report_fault(struct verify *verify, const char *path, uint64_t offset, const char *what)
 {
     const struct verify_job *job = verify->job;
@@ -322,11 +313,8 @@ static int watch(void *context)
         pthread_cond_broadcast(&verify->changed);
     }
     pthread_mutex_unlock(&verify->lock);
-    pack_show(verify->line, verify->start_ns,
-              &(struct pack_progress){.phase = PACK_WRITE,
-                                      .done = counter_get(&verify->records),
-                                      .total = verify->catalog->record_count,
-                                      .bytes = counter_get(&verify->bytes)});
+    pack_show(verify->line, counter_get(&verify->records), verify->catalog->record_count, 0,
+              counter_get(&verify->bytes));
     return 0;
 }
 
@@ -338,13 +326,15 @@ static int verify_run(const struct verify_job *job, struct pack_line *line, stru
                               .line = line,
                               .start_ns = clock_now_ns(),
                               .list = job->json ? json_array() : NULL};
+    if (line)
+        line->start_ns = verify->start_ns;
     store_set_timeout(job->io_timeout_ns);
     pthread_mutex_init(&verify->lock, NULL);
     pthread_cond_init(&verify->changed, NULL);
     const struct format_scan scan = {.fault = index_fault,
                                      .fault_context = verify,
-                                     .progress = report_index,
-                                     .progress_context = verify};
+                                     .progress = pack_show_look,
+                                     .progress_context = line};
     int code = format_choose(job->format, job->path, &verify->format);
     if (code == 0)
         code = format_catalog(&verify->format, job->path, false, &scan, &verify->catalog);
@@ -390,7 +380,7 @@ static void print_hints(const struct verify *verify)
 static int verify_command(const struct invocation *invocation)
 {
     struct verify_job *job = invocation->settings;
-    struct pack_line line = {line_start(), "indexing", "checking", "records"};
+    struct pack_line line = {line_start(), "indexing", "checking", "records", 0};
     struct verify verify;
     struct guard_moment start;
     struct guard_counts guard = {0};
@@ -495,7 +485,7 @@ static int note_entry_points(const struct pack_job *job)
 static int pack_command(const struct invocation *invocation)
 {
     struct pack_job *job = invocation->settings;
-    struct pack_line line = {line_start(), "looking at the source", "packing", "samples"};
+    struct pack_line line = {line_start(), "looking at the source", "packing", "samples", 0};
     struct plugin_choice format;
     struct pack_figures figures;
     struct guard_moment start;

@@ -272,38 +272,36 @@ const struct option_spec pack_options[] = {
     {0},
 };
 
-void pack_show(struct pack_line *line, uint64_t start_ns, const struct pack_progress *now)
+void pack_show_look(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
-    const uint64_t elapsed_ns = clock_now_ns() - start_ns;
-    const uint64_t done = now->done - now->kept, total = now->total - now->kept;
-    const double seconds = (double)elapsed_ns * 1e-9;
-    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
-    char text[sizeof line->line.last];
+    struct pack_line *line = context;
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], text[sizeof line->line.last];
 
-    assert(now->kept <= now->done);
     if (!line || !line->line.shown)
         return;
-    line_bar(bar, now->done, now->total);
-    line_left(left, done, total, elapsed_ns);
-    words_rate(seconds > 0 ? (double)done / seconds : 0, rate);
-    words_rate(seconds > 0 ? (double)now->bytes / seconds / 1048576 : 0, mib);
-    if (now->phase == PACK_LOOK)
-        snprintf(text, sizeof text, "%s %s%s", line->looking, bar, left);
-    else if (line->unit)
-        snprintf(text, sizeof text, "%s %s %s %s/s %s MiB/s%s", line->working, bar, rate,
-                 line->unit, mib, left);
-    else
-        snprintf(text, sizeof text, "%s %s %s MiB/s%s", line->working, bar, mib, left);
+    line->start_ns = line->start_ns ? line->start_ns : clock_now_ns();
+    snprintf(text, sizeof text, "%s %s%s", line->looking, line_bar(bar, done_bytes, total_bytes),
+             line_left(left, done_bytes, total_bytes, clock_now_ns() - line->start_ns));
     line_show(&line->line, text);
 }
 
-static void report_look(void *context, uint64_t done_bytes, uint64_t total_bytes)
+void pack_show(struct pack_line *line, uint64_t done, uint64_t total, uint64_t kept, uint64_t bytes)
 {
-    const struct pack *pack = context;
+    char bar[LINE_PART_BYTES], left[LINE_PART_BYTES], rate[WORDS_BYTES], mib[WORDS_BYTES];
+    char text[sizeof line->line.last];
 
-    pack_show(
-        pack->line, pack->start_ns,
-        &(struct pack_progress){.phase = PACK_LOOK, .done = done_bytes, .total = total_bytes});
+    assert(kept <= done);
+    if (!line || !line->line.shown)
+        return;
+    const uint64_t elapsed_ns = clock_now_ns() - line->start_ns;
+    const double seconds = (double)elapsed_ns * 1e-9;
+    words_rate(seconds > 0 ? (double)(done - kept) / seconds : 0, rate);
+    words_rate(seconds > 0 ? (double)bytes / seconds / 1048576 : 0, mib);
+    snprintf(text, sizeof text, "%s %s%s%s%s%s%s %s MiB/s%s", line->working,
+             line_bar(bar, done, total), line->unit ? " " : "", line->unit ? rate : "",
+             line->unit ? " " : "", line->unit ? line->unit : "", line->unit ? "/s" : "", mib,
+             line_left(left, done - kept, total - kept, elapsed_ns));
+    line_show(&line->line, text);
 }
 
 static uint64_t shard_begin(const struct pack *pack, uint32_t shard)
@@ -348,8 +346,8 @@ static int choose_source(struct pack *pack)
                                          .skip = job->on_error == PACK_SKIP,
                                          .quality = job->quality,
                                          .odd_labels = job->odd_labels,
-                                         .progress = report_look,
-                                         .progress_context = pack};
+                                         .progress = pack_show_look,
+                                         .progress_context = pack->line};
     int code = source_open(source, job->from, job->source, &config);
 
     if (code)
@@ -589,12 +587,8 @@ static int watch(void *context)
 
     if (flag_get(&stop_asked))
         flag_set(&pack->stop);
-    pack_show(pack->line, pack->start_ns,
-              &(struct pack_progress){.phase = PACK_WRITE,
-                                      .done = pack->kept + counter_get(&pack->samples),
-                                      .total = pack->count,
-                                      .bytes = counter_get(&pack->bytes),
-                                      .kept = pack->kept});
+    pack_show(pack->line, pack->kept + counter_get(&pack->samples), pack->count, pack->kept,
+              counter_get(&pack->bytes));
     return 0;
 }
 
@@ -605,6 +599,8 @@ static int run_wet(struct pack *pack)
     if (code == 0)
         code = plan_work(pack); /* another pack may have resumed it meanwhile */
     pack->start_ns = clock_now_ns();
+    if (pack->line)
+        pack->line->start_ns = pack->start_ns;
     if (code == 0) {
         uint64_t writers = pack->source.traits.in_order    ? 1
                            : pack->pending < pack->threads ? pack->pending
@@ -658,7 +654,6 @@ int pack_run(const struct pack_job *job, struct pack_line *line, struct pack_fig
     pack->recode = (struct recode){(uint32_t)job->side, job->raw, (int)job->quality};
     pack->figures = figures;
     pack->threads = job->threads ? job->threads : thread_cpu_count();
-    pack->start_ns = clock_now_ns();
     pthread_mutex_init(&pack->lock, NULL);
     pthread_mutex_init(&pack->first_lock, NULL);
 

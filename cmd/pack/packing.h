@@ -43,25 +43,21 @@ struct pack_job {
 
 extern const struct option_spec pack_options[]; /* for a struct pack_job */
 
-enum pack_phase { PACK_LOOK, PACK_WRITE };
-
-struct pack_progress {
-    enum pack_phase phase;
-    uint64_t done, total; /* samples; while reading the source: bytes */
-    uint64_t bytes;       /* image bytes so far */
-    uint64_t kept;        /* of `done`: samples written by an earlier call */
-};
-
 /* Where progress is shown, and in which words. */
 struct pack_line {
     struct line line;
     const char *looking, *working; /* the phases */
     const char *unit;              /* of what is counted; NULL: their rate is not shown */
+    uint64_t start_ns;             /* of the phase; 0: with its first line */
 };
 
-/* Show what began at start_ns, such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". line:
- * NULL to show nothing. */
-void pack_show(struct pack_line *line, uint64_t start_ns, const struct pack_progress *now);
+/* Show how much of the source is read, a struct pack_line or NULL; a progress() of catalogs and
+ * sources. */
+void pack_show_look(void *line, uint64_t done_bytes, uint64_t total_bytes);
+/* Show such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". kept: of `done`, since before
+ * the phase; bytes: of images so far. line: NULL to show nothing. */
+void pack_show(struct pack_line *line, uint64_t done, uint64_t total, uint64_t kept,
+               uint64_t bytes);
 
 struct pack_figures {
     char source[192];

@@ -22,8 +22,8 @@ OTHERS = {
         shuffle/plan decode/""",
     "what computing costs, of no storage": "shuffle/quality",
 }
-# No figure of theirs is kept: they look whether it works, or make what will be measured.
-TRIALS = {"cmd/size/size:open_reader", "cmd/synthetic:make"}
+# No figure of theirs is kept: they look whether it works, show progress, or make what will be measured.
+TRIALS = {"cmd/pack/packing:pack_show_look", "cmd/size/size:open_reader", "cmd/synthetic:make"}
 CLOCK, BEGIN, END, JUDGE = "clock_now_ns", "guard_begin", "guard_end", "guard_judge"
 
 
