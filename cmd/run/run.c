@@ -463,8 +463,22 @@ static int show_beside(const struct members *members, const struct job *jobs)
 
 /* ---- the command ---- */
 
+/* Check what a job names, before any starts. */
+static int check_one(const struct job *job)
+{
+    struct job_plugins plugins;
+    int code = job_choose(job, &plugins);
+
+    job_release(&plugins);
+    if (code == 0)
+        code = start_at_check(job);
+    return code || !job->read.data ? code : arguments_check_data("data", job->read.data);
+}
+
 static int check(const struct job *jobs)
 {
+    int code = 0;
+
     if (ranks_are_launched())
         return fail(EINVAL, "--beside is for one process, without mpirun or srun");
     if (jobs[0].turns > 1)
@@ -480,18 +494,9 @@ static int check(const struct job *jobs)
         (!jobs[0].output.json || strcmp(jobs[0].output.json, jobs[1].output.json) != 0))
         return fail(EINVAL, "--beside '--json %s': both jobs share one --json",
                     jobs[1].output.json);
-    for (int i = 0; i < BESIDE_JOBS; i++) {
-        struct job_plugins plugins;
-        int code = job_choose(&jobs[i], &plugins);
-        job_release(&plugins);
-        if (code == 0)
-            code = start_at_check(&jobs[i]);
-        if (code == 0 && jobs[i].read.data)
-            code = arguments_check_data("data", jobs[i].read.data);
-        if (code)
-            return code;
-    }
-    return outputs_check(&jobs[0], "{\"schema\"", "label,valid");
+    for (int i = 0; i < BESIDE_JOBS && code == 0; i++)
+        code = check_one(&jobs[i]);
+    return code ? code : outputs_check(&jobs[0], "{\"schema\"", "label,valid");
 }
 
 /* Run jobs[0] (with --beside) and jobs[1] (its options applied). Returns enum command_exit. */
@@ -540,25 +545,25 @@ static int beside_carry_out(const struct invocation *invocation, struct job *job
 
 /* ---- rivals ---- */
 
-/* Number of --against options given. */
-static size_t rivals_count(const char *against)
-{
-    size_t count = against ? 1 : 0;
-
-    for (; against && *against; against++)
-        count += *against == '\n';
-    return count;
-}
-
-static int parse_rival(char *text, struct job *job)
+/* Apply line number `line` of `against` to job. It is split at blanks, with a shell's quotes and
+ * backslashes, and becomes the job's label unless it sets one. option: its name, for messages.
+ * Returns 0, or a negative errno with a reason. */
+static int rivals_apply(const char *option, const char *against, size_t line, struct job *job)
 {
     struct arguments arguments = {0};
     const struct arguments_scope scopes[] = {{.table = job_options, .settings = job}, {0}};
-    char **words = memory_array(strlen(text) + 1, sizeof *words);
 
-    if (!words)
-        return -ENOMEM;
-    int code = arguments_split(text, words);
+    for (; line; line--)
+        against = strchr(against, '\n') + 1;
+    char *options = strndup(against, strcspn(against, "\n"));
+    char *copy = options ? strdup(options) : NULL;
+    char **words = copy ? memory_array(strlen(copy) + 1, sizeof *words) : NULL;
+
+    free(job->output.label);
+    free(job->against);
+    free(job->beside);
+    job->output.label = job->against = job->beside = NULL;
+    int code = words ? arguments_split(copy, words) : fail(ENOMEM, "out of memory");
     if (code >= 0)
         code = arguments_parse(scopes, code, words, &arguments);
     if (code == 0 && arguments.count)
@@ -567,24 +572,6 @@ static int parse_rival(char *text, struct job *job)
         code = fail(EINVAL, "--against or --beside inside another job's options");
     free(arguments.operands);
     free(words);
-    return code;
-}
-
-/* Apply line number `line` of `against` to job. It is split at blanks, with a shell's quotes and
- * backslashes, and becomes the job's label unless it sets one. option: its name, for messages.
- * Returns 0, or a negative errno with a reason. */
-static int rivals_apply(const char *option, const char *against, size_t line, struct job *job)
-{
-    for (; line; line--)
-        against = strchr(against, '\n') + 1;
-    char *options = strndup(against, strcspn(against, "\n"));
-    char *copy = options ? strdup(options) : NULL;
-
-    free(job->output.label);
-    free(job->against);
-    free(job->beside);
-    job->output.label = job->against = job->beside = NULL;
-    int code = copy ? parse_rival(copy, job) : fail(ENOMEM, "out of memory");
     if (code) {
         code = fail(-code, "%s '%s': %s", option, options ? options : "", fail_reason());
     } else if (!job->output.label) {
@@ -722,8 +709,10 @@ static int add_command_line(const struct invocation *invocation, struct jobs *jo
 {
     struct job *first = add_job(jobs);
     int code = first ? fill_with_preset(invocation, NULL, 0, first) : -ENOMEM;
-    const size_t rivals = code ? 0 : first->beside ? 1 : rivals_count(first->against);
+    size_t rivals = code || (!first->beside && !first->against) ? 0 : 1;
 
+    for (const char *at = code || first->beside ? NULL : first->against; at && *at; at++)
+        rivals += *at == '\n';
     if (code == 0 && first->beside && first->against)
         return fail(EINVAL, "only one of --beside and --against can be given");
     if (rivals && !first->output.label)
@@ -797,18 +786,11 @@ static int check_jobs(struct jobs *jobs)
     int code = 0;
 
     for (size_t i = 0; i < jobs->count && code == 0; i++) {
-        struct job_plugins plugins;
         struct job *job = &jobs->jobs[i];
         code = job_share(job, &jobs->ranks.place);
-        if (code == 0) {
-            code = job_choose(job, &plugins);
-            job_release(&plugins);
-        }
         store_set_timeout(job->read.io_timeout_ns);
         if (code == 0)
-            code = start_at_check(job);
-        if (code == 0 && job->read.data)
-            code = arguments_check_data("data", job->read.data);
+            code = check_one(job);
         if (code == 0 && speaks(jobs))
             code = outputs_check(job, "{\"schema\"", "label,valid");
     }
@@ -942,27 +924,6 @@ static int compare(const struct jobs *jobs, const json_t *all, struct outputs *o
     return code;
 }
 
-/* Print all results of a session and their comparison. Returns enum command_exit. */
-static int show_all(const struct invocation *invocation, struct jobs *jobs, struct result *results,
-                    struct outputs *outputs)
-{
-    json_t *all = json_array();
-    bool is_whole = true;
-    int status = COMMAND_OK;
-
-    for (size_t i = 0; i < jobs->count; i++) {
-        if (i && !takes_stdout(&jobs->jobs[i]))
-            putchar('\n');
-        int job_status = show(invocation, &results[i], outputs, all, NULL);
-        status = job_status ? job_status : status;
-        is_whole = is_whole && results[i].valid;
-    }
-    if (is_whole && json_array_size(all) == jobs->count && compare(jobs, all, outputs))
-        status = command_failed(invocation);
-    json_decref(all);
-    return status;
-}
-
 /* Returns enum command_exit. */
 static int carry_out_in_turns(const struct invocation *invocation, struct jobs *jobs,
                               struct outputs *outputs)
@@ -971,7 +932,8 @@ static int carry_out_in_turns(const struct invocation *invocation, struct jobs *
     struct line progress = line_start();
     const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
                                           .context = &progress};
-    bool *synthetic = memory_array(jobs->count, sizeof *synthetic), is_missing;
+    bool *synthetic = memory_array(jobs->count, sizeof *synthetic), is_missing, is_whole = true;
+    json_t *all = json_array();
     int status = results && synthetic ? COMMAND_OK : command_failed(invocation);
 
     for (size_t i = 0; i < jobs->count && status == COMMAND_OK; i++) {
@@ -984,13 +946,21 @@ static int carry_out_in_turns(const struct invocation *invocation, struct jobs *
         status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
         for (size_t i = 0; i < jobs->count; i++) {
             results[i].data_was_made = results[i].data_was_made || synthetic[i];
-            status = results[i].valid ? status : COMMAND_FAILED;
+            is_whole &= results[i].valid;
+            if (i && speaks(jobs) && !takes_stdout(&jobs->jobs[i]))
+                putchar('\n');
+            const int shown =
+                speaks(jobs) ? show(invocation, &results[i], outputs, all, NULL) : COMMAND_OK;
+            status = shown ? shown : status;
         }
-        int shown = speaks(jobs) ? show_all(invocation, jobs, results, outputs) : COMMAND_OK;
-        status = shown ? shown : status;
+        status = is_whole || status ? status : COMMAND_FAILED;
+        if (speaks(jobs) && is_whole && json_array_size(all) == jobs->count &&
+            compare(jobs, all, outputs))
+            status = command_failed(invocation);
         for (size_t i = 0; i < jobs->count; i++)
             result_destroy(&results[i]);
     }
+    json_decref(all);
     free(results);
     free(synthetic);
     return status;
