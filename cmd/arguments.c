@@ -177,6 +177,13 @@ int arguments_split(char *text, char **words)
     return quote ? fail(EINVAL, "missing closing quote") : count;
 }
 
+void arguments_release(char **words)
+{
+    for (size_t i = 0; words && words[i]; i++)
+        free(words[i]);
+    free(words);
+}
+
 int arguments_check_data(const char *option, const char *path)
 {
     struct store_status status;

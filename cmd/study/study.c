@@ -332,13 +332,6 @@ static char *expand(const char *text, const struct variable *variables, bool sho
     return expanded;
 }
 
-static void release_words(char **words)
-{
-    for (size_t i = 0; words && words[i]; i++)
-        free(words[i]);
-    free(words);
-}
-
 /* Split a text into words, then expand each, so a path with blanks stays one word. */
 static char **words_of(const char *text, const struct variable *variables)
 {
@@ -356,7 +349,7 @@ static char **words_of(const char *text, const struct variable *variables)
     free(copy);
     if (count > 0)
         return words;
-    release_words(words);
+    arguments_release(words);
     return NULL;
 }
 
@@ -619,7 +612,7 @@ static int study_plan_make(struct study_plan *plan, const struct study *study,
 
 static void release_command(struct study_command *command)
 {
-    release_words(command->words);
+    arguments_release(command->words);
     free(command->argv);
     free(command->shown);
     free(command->lack);
@@ -638,7 +631,7 @@ static void study_plan_release(struct study_plan *plan)
         release_command(&run->command);
         free(run->reason);
         json_decref(run->read);
-        release_words(run->launcher);
+        arguments_release(run->launcher);
         free(run->launch);
         free(run->also);
         free(run->each);

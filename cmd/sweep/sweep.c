@@ -27,6 +27,7 @@
 #include "report/words.h"
 #include "shuffle/plan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -37,13 +38,6 @@
 #include <unistd.h>
 
 enum sweep_scaling { SWEEP_SCALING_AUTO, SWEEP_STRONG, SWEEP_WEAK, SWEEP_STRONG_WEAK };
-
-/* Return a cell's command line; json: where it writes its result, NULL: not said. Release it. Empty
- * with a reason on failure. */
-struct sweep_words {
-    char **list; /* NULL-terminated */
-    size_t count;
-};
 
 /* Name of the axis of both kinds of scaling. */
 #define SWEEP_SCALING "scaling"
@@ -81,15 +75,6 @@ static const char *sweep_scaling_kind(const struct sweep_plan *plan, uint32_t ce
     if (both)
         return sweep_value(plan, cell, (size_t)(both - plan->axes));
     return sweep_axis_named(plan, per_rank) ? "weak" : "strong";
-}
-
-/* Return whether the cell has this option: of the two limits on samples only that of its kind. */
-static bool sweep_scaling_has(const struct sweep_plan *plan, uint32_t cell, const char *option)
-{
-    const char *other =
-        strcmp(sweep_scaling_kind(plan, cell), "weak") == 0 ? "limit-samples" : per_rank;
-
-    return !sweep_axis_named(plan, SWEEP_SCALING) || strcmp(option, other) != 0;
 }
 
 /* Check --scaling against the other options, and add the axis of both kinds of scaling if it asks
@@ -147,12 +132,6 @@ enum { POLL_NS = 250000000 };
 
 static const char plan_name[] = "sweep.json", lock_name[] = ".sweep.lock";
 static const char plan_schema[] = "iobench-sweep-plan", failure_schema[] = "iobench-sweep-failure";
-
-static const char *fingerprint_text(const struct sweep *sweep, char text[17])
-{
-    snprintf(text, 17, "%016" PRIx64, sweep->fingerprint);
-    return text;
-}
 
 /* ---- measurements ---- */
 
@@ -233,30 +212,6 @@ static bool is_left_draft(const char *name)
            (strncmp(name, ".sweep.json.", 12) == 0 || strncmp(name, ".cell-", 6) == 0);
 }
 
-/* Remove drafts that a killed sweep left behind; refuse a folder of other files without a plan,
- * whose drafts are not a sweep's. */
-static int check_names(const struct sweep *sweep, bool has_plan)
-{
-    struct folder_names names;
-    struct folder folder;
-    int code = folder_open(&folder, sweep->folder.path);
-
-    if (code == 0)
-        code = folder_names_read(&names, &folder);
-    else
-        names = (struct folder_names){0};
-    for (size_t i = 0; i < names.count && code == 0 && !has_plan; i++)
-        if (!is_left_draft(names.list[i]) && strcmp(names.list[i], lock_name) != 0)
-            code = fail(EEXIST, "%s: holds other files and no sweep: name another folder with -o",
-                        sweep->folder.path);
-    for (size_t i = 0; i < names.count && code == 0; i++)
-        if (is_left_draft(names.list[i]))
-            code = folder_remove(&folder, names.list[i], NULL);
-    folder_names_release(&names);
-    folder_close(&folder);
-    return code;
-}
-
 static int open_plan(struct sweep *sweep)
 {
     char *path = file_join(sweep->folder.path, plan_name);
@@ -268,23 +223,36 @@ static int open_plan(struct sweep *sweep)
         const char *schema = load_text(document, "schema");
         const char *fingerprint = load_text(document, "fingerprint");
         const char *command = load_text(document, "command");
-        char text[17];
         code = document ? 0 : -EINVAL;
         if (document && (!schema || strcmp(schema, plan_schema) != 0))
             code = fail(EEXIST, "%s: is not the plan of a sweep", path);
-        else if (document &&
-                 (!fingerprint || strcmp(fingerprint, fingerprint_text(sweep, text)) != 0))
+        else if (document && (!fingerprint || strcmp(fingerprint, sweep->fingerprint) != 0))
             code = fail(EEXIST,
                         "%s: holds another sweep (%s), or that of another build: name another "
                         "folder with -o",
                         sweep->folder.path, command ? command : "unknown");
         json_decref(document);
     }
+    /* Remove drafts that a killed sweep left behind; refuse a folder of other files without a plan,
+     * whose drafts are not a sweep's. */
+    struct folder_names names = {0};
+    struct folder folder = {.fd = -1};
     if (code == 0)
-        code = check_names(sweep, has_plan);
+        code = folder_open(&folder, sweep->folder.path);
+    if (code == 0)
+        code = folder_names_read(&names, &folder);
+    for (size_t i = 0; i < names.count && code == 0 && !has_plan; i++)
+        if (!is_left_draft(names.list[i]) && strcmp(names.list[i], lock_name) != 0)
+            code = fail(EEXIST, "%s: holds other files and no sweep: name another folder with -o",
+                        sweep->folder.path);
+    for (size_t i = 0; i < names.count && code == 0; i++)
+        if (is_left_draft(names.list[i]))
+            code = folder_remove(&folder, names.list[i], NULL);
+    folder_names_release(&names);
+    folder_close(&folder);
     if (code == 0 && !has_plan) {
         json_t *options = json_object();
-        char text[17], command[4096];
+        char command[4096];
         for (size_t i = 0; i < sweep->plan.axis_count; i++) {
             const struct sweep_axis *axis = &sweep->plan.axes[i];
             json_t *values = json_array();
@@ -297,8 +265,8 @@ static int open_plan(struct sweep *sweep)
             path,
             json_pack("{s:s, s:i, s:s, s:s, s:o, s:s, s:I, s:o, s:o}", "schema", plan_schema,
                       "schema_version", SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION,
-                      "fingerprint", fingerprint_text(sweep, text), "command", json_text(command),
-                      "swept", sweep->target->command->name, "cells", (json_int_t)sweep->plan.cells,
+                      "fingerprint", sweep->fingerprint, "command", json_text(command), "swept",
+                      sweep->target->command->name, "cells", (json_int_t)sweep->plan.cells,
                       "launch", json_text(sweep->launch), "options", options));
     }
     free(path);
@@ -312,10 +280,9 @@ static int open_plan(struct sweep *sweep)
 static int sweep_folder_open(struct sweep *sweep)
 {
     sweep->folder.lock.fd = -1;
-    sweep->folder.path =
-        sweep->settings->output
-            ? strdup(sweep->settings->output)
-            : file_format_path("iobench-sweep-%08x", (unsigned)(sweep->fingerprint >> 32));
+    sweep->folder.path = sweep->settings->output
+                             ? strdup(sweep->settings->output)
+                             : file_format_path("iobench-sweep-%.8s", sweep->fingerprint);
     int code = sweep->folder.path ? folder_make_path(sweep->folder.path) : -ENOMEM;
     char *path = code == 0 ? file_join(sweep->folder.path, lock_name) : NULL;
 
@@ -354,79 +321,65 @@ static int sweep_folder_open(struct sweep *sweep)
 
 /* ---- command line ---- */
 
-/* Take ownership of word, unless an earlier one failed. */
-static int add_word(struct sweep_words *words, char *word, int code)
-{
-    if (code == 0 &&
-        (!word || memory_room(&words->list, words->count + 1, sizeof *words->list, "words")))
-        code = fail(ENOMEM, "out of memory");
-    if (code == 0) {
-        words->list[words->count++] = word;
-        words->list[words->count] = NULL;
-    } else {
-        free(word);
-    }
-    return code;
-}
-
-static void sweep_words_release(struct sweep_words *words)
-{
-    for (size_t i = 0; i < words->count; i++)
-        free(words->list[i]);
-    free(words->list);
-    *words = (struct sweep_words){0};
-}
-
-static int sweep_cell_words(const struct sweep *sweep, uint32_t cell, const char *json,
-                            struct sweep_words *words)
+/* Return a cell's command line, NULL-terminated, or NULL with a reason. json: where it writes its
+ * result; NULL: not said. */
+static char **sweep_cell_words(const struct sweep *sweep, uint32_t cell, const char *json)
 {
     const struct sweep_plan *plan = &sweep->plan;
     const struct option_spec *options = sweep->target->command->options;
     const struct sweep_axis *operand =
         sweep->target->members ? sweep_axis_named(plan, "order") : NULL;
-    char title[512];
-    int code = 0;
+    const bool is_weak = strcmp(sweep_scaling_kind(plan, cell), "weak") == 0;
+    char *launch = strdup(sweep->launch ? sweep->launch : ""), title[512];
+    const size_t most = (launch ? strlen(launch) : 0) + plan->axis_count + 8; /* words */
+    char **words = memory_array(most + 1, sizeof *words);
+    /* Split first and filled afterwards, so a value never spans words. */
+    const int launched = launch && words ? arguments_split(launch, words) : -ENOMEM;
+    size_t count = launched < 0 ? 0 : (size_t)launched;
 
-    *words = (struct sweep_words){0};
-    if (sweep->launch) { /* split first and filled afterwards, so a value never spans words */
-        char *copy = strdup(sweep->launch);
-        char **parts = memory_array(strlen(sweep->launch) + 1, sizeof *parts);
-        const int count = copy && parts ? arguments_split(copy, parts) : -ENOMEM;
-        code = count < 0 ? count : 0;
-        for (int i = 0; i < count && code == 0; i++)
-            code = add_word(words, sweep_fill(plan, cell, parts[i]), code);
-        free(parts);
-        free(copy);
+    for (size_t i = 0; i < count; i++)
+        words[i] = sweep_fill(plan, cell, words[i]);
+    free(launch);
+    if (launched < 0) {
+        free(words);
+        return NULL;
     }
-    code = add_word(words, program_path(), code);
-    code = add_word(words, strdup(sweep->target->command->name), code);
-    for (size_t i = 0; i < plan->axis_count && code == 0; i++) {
-        if (!plan->axes[i].row || !sweep_scaling_has(plan, cell, plan->axes[i].name))
-            continue; /* for the launcher, an operand, or not this cell's */
+    words[count++] = program_path();
+    words[count++] = strdup(sweep->target->command->name);
+    for (size_t i = 0; i < plan->axis_count; i++) {
+        const struct sweep_axis *axis = &plan->axes[i];
+        /* Not those of the launcher, an operand, or the limit on samples of the other scaling. */
+        if (!axis->row || (sweep_axis_named(plan, SWEEP_SCALING) &&
+                           strcmp(axis->name, is_weak ? "limit-samples" : per_rank) == 0))
+            continue;
         char *value = sweep_fill(plan, cell, sweep_value(plan, cell, i));
-        code = value ? add_word(words, file_format_path("--%s=%s", plan->axes[i].name, value), code)
-                     : -ENOMEM;
+        words[count++] = value ? file_format_path("--%s=%s", axis->name, value) : NULL;
         free(value);
     }
     sweep_title_without(plan, cell, SWEEP_NO_AXIS, NULL, title, sizeof title);
     if (option_find(options, "runs"))
-        code = add_word(words, strdup("--runs=1"), code);
+        words[count++] = strdup("--runs=1");
     if (*title && option_find(options, "label") && !sweep_axis_named(plan, "label"))
-        code = add_word(words, file_format_path("--label=%s", title), code);
+        words[count++] = file_format_path("--label=%s", title);
     if (sweep->invocation->sandbox != SANDBOX_AUTO)
-        code = add_word(
-            words, file_format_path("--sandbox=%s", sandbox_choices[sweep->invocation->sandbox]),
-            code);
+        words[count++] =
+            file_format_path("--sandbox=%s", sandbox_choices[sweep->invocation->sandbox]);
     if (json)
-        code = add_word(words, file_format_path("--json=%s", json), code);
+        words[count++] = file_format_path("--json=%s", json);
     if (operand) {
-        code = add_word(words, strdup("--"), code);
-        code =
-            add_word(words, strdup(sweep_value(plan, cell, (size_t)(operand - plan->axes))), code);
+        words[count++] = strdup("--");
+        words[count++] = strdup(sweep_value(plan, cell, (size_t)(operand - plan->axes)));
     }
-    if (code)
-        sweep_words_release(words);
-    return code;
+    assert(count <= most);
+    for (size_t i = 0; i < count; i++)
+        if (!words[i]) {
+            while (count)
+                free(words[--count]);
+            free(words);
+            fail(ENOMEM, "out of memory");
+            return NULL;
+        }
+    return words;
 }
 
 /* ---- process ---- */
@@ -437,13 +390,13 @@ static int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round,
                           bool (*tick)(void *context), void *context)
 {
     char *json = sweep_folder_file(sweep, cell, round);
-    struct sweep_words words = {0};
+    char **words = json ? sweep_cell_words(sweep, cell, json) : NULL;
     struct child_result result;
-    int code = json ? sweep_cell_words(sweep, cell, json, &words) : -ENOMEM;
+    int code = words ? 0 : -ENOMEM;
     const int nowhere = file_open_quietly("/dev/null", O_RDWR);
 
     if (code == 0) {
-        const struct child_task task = {.argv = (const char *const *)words.list,
+        const struct child_task task = {.argv = (const char *const *)words,
                                         .input = sweep->folder.lock.fd,
                                         .output = nowhere < 0 ? 0 : nowhere,
                                         .prefers = "iobench",
@@ -471,7 +424,7 @@ static int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round,
     }
     if (nowhere >= 0)
         close(nowhere);
-    sweep_words_release(&words);
+    arguments_release(words);
     free(json);
     return code;
 }
@@ -537,15 +490,24 @@ void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, 
     }
 }
 
-/* ---- effects ---- */
-
-static void print_effects(FILE *stream, const struct sweep *sweep)
+void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out)
 {
+    const size_t total = (size_t)sweep->plan.cells * sweep->table.rounds;
+    size_t measured = 0, valid = 0;
+
+    for (size_t i = 0; i < total; i++) {
+        measured += sweep->table.figures[i].is_measured;
+        valid += sweep->table.figures[i].is_valid;
+    }
+    fprintf(stream,
+            "iobench " PACKAGE_VERSION
+            ": sweep of %s, %u cells, %u runs of each: %zu measured, %zu valid\n\n",
+            sweep->target->command->name, sweep->plan.cells, sweep->table.rounds, measured, valid);
+    sweep_print_cells(stream, sweep, 0, sweep->plan.cells);
     size_t count;
     struct sweep_effect *effects = sweep_effects(&sweep->table, &count);
     int option = 6, value = 5, against = 7;
     bool any = false;
-
     for (size_t i = 0; effects && i < count; i++) {
         const struct sweep_axis *axis = &sweep->plan.axes[effects[i].axis];
         any |= effects[i].paired.pairs > 0;
@@ -583,17 +545,8 @@ static void print_effects(FILE *stream, const struct sweep *sweep)
                     escape_shown(sweep->plan.axes[effects[i].axis].values[effects[i].digit]),
                     effects[i].cache_pairs, effects[i].paired.pairs);
     free(effects);
-}
-
-/* ---- scaling ---- */
-
-static void print_scaling(FILE *stream, const struct sweep *sweep)
-{
     const size_t axis = sweep_scaling_axis(&sweep->plan);
-
-    if (axis == SWEEP_NO_AXIS)
-        return;
-    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
+    for (uint32_t cell = 0; axis != SWEEP_NO_AXIS && cell < sweep->plan.cells; cell++) {
         char title[512];
         if (sweep_digit(&sweep->plan, cell, axis))
             continue;
@@ -626,25 +579,7 @@ static void print_scaling(FILE *stream, const struct sweep *sweep)
             fputc('\n', stream);
         }
     }
-}
-
-void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out)
-{
-    const size_t total = (size_t)sweep->plan.cells * sweep->table.rounds;
-    size_t measured = 0, valid = 0;
-
-    for (size_t i = 0; i < total; i++) {
-        measured += sweep->table.figures[i].is_measured;
-        valid += sweep->table.figures[i].is_valid;
-    }
-    fprintf(stream,
-            "iobench " PACKAGE_VERSION
-            ": sweep of %s, %u cells, %u runs of each: %zu measured, %zu valid\n\n",
-            sweep->target->command->name, sweep->plan.cells, sweep->table.rounds, measured, valid);
-    sweep_print_cells(stream, sweep, 0, sweep->plan.cells);
-    print_effects(stream, sweep);
-    print_scaling(stream, sweep);
-    bool any = false;
+    any = false;
     for (uint32_t cell = 0; cell < sweep->plan.cells; cell++) {
         const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
         char title[512];
@@ -667,63 +602,61 @@ static json_t *known_text(const char *text)
     return text && *text ? json_text(text) : json_null();
 }
 
-static json_t *json_cell(const struct sweep *sweep, uint32_t cell)
-{
-    const struct sweep_plan *plan = &sweep->plan;
-    const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
-    const struct stats_summary *rates = &summary.samples_per_s;
-    const bool known = rates->count > 0;
-    json_t *options = json_object(), *shares = json_object(), *runs = json_array();
-
-    for (size_t i = 0; i < plan->axis_count; i++)
-        json_object_set_new(options, plan->axes[i].name, json_text(sweep_value(plan, cell, i)));
-    for (int i = 0; i < SWEEP_PARTS; i++) {
-        char key[32];
-        snprintf(key, sizeof key, "%s_percent", sweep_part_names[i]);
-        json_put_number(shares, key, 100 * summary.shares[i]);
-    }
-    for (uint32_t round = 0; round < sweep->table.rounds; round++) {
-        const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
-        char *path = sweep_folder_file(sweep, cell, round);
-        const char *slash = path ? strrchr(path, '/') : NULL;
-        json_array_append_new(/* null where it was left out */
-                              runs,
-                              figures->is_measured
-                                  ? json_pack("{s:b, s:o, s:o, s:o}", "valid",
-                                              (int)figures->is_valid, "invalid_reason",
-                                              known_text(figures->reason), "samples_per_s",
-                                              json_number(figures->is_valid ? figures->samples_per_s
-                                                                            : NAN),
-                                              "file", json_text(slash ? slash + 1 : NULL))
-                                  : json_null());
-        free(path);
-    }
-    return json_pack(
-        "{s:I, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "cell",
-        (json_int_t)cell + 1, "options", options, "measured", (json_int_t)summary.measured, "valid",
-        (json_int_t)summary.valid, "invalid_reason", known_text(summary.reason), "samples_per_s",
-        json_number(known ? rates->median : NAN), "samples_per_s_low95",
-        json_number(known ? rates->low : NAN), "samples_per_s_high95",
-        json_number(known ? rates->high : NAN), "samples_per_s_min",
-        json_number(known ? rates->minimum : NAN), "samples_per_s_max",
-        json_number(known ? rates->maximum : NAN), "interval_coverage",
-        json_number(known ? rates->coverage : NAN), "randomness",
-        json_number(summary.randomness > 0 ? summary.randomness : NAN), "limit",
-        known_text(summary.limit), "cache_before", known_text(summary.cache), "shares", shares,
-        "runs", runs);
-}
-
 static json_t *json_of(const struct sweep *sweep, const char *left_out)
 {
     const struct sweep_plan *plan = &sweep->plan;
     const size_t axis = sweep_scaling_axis(plan);
     json_t *cells = json_array(), *list = json_array(), *scaling = json_null();
-    char fingerprint[17], command[4096];
+    char command[4096];
     size_t count;
     struct sweep_effect *effects = sweep_effects(&sweep->table, &count);
 
-    for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
-        json_array_append_new(cells, json_cell(sweep, cell));
+    for (uint32_t cell = 0; cell < plan->cells; cell++) {
+        const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
+        const struct stats_summary *rates = &summary.samples_per_s;
+        const bool known = rates->count > 0;
+        json_t *options = json_object(), *shares = json_object(), *runs = json_array();
+        for (size_t i = 0; i < plan->axis_count; i++)
+            json_object_set_new(options, plan->axes[i].name, json_text(sweep_value(plan, cell, i)));
+        for (int i = 0; i < SWEEP_PARTS; i++) {
+            char key[32];
+            snprintf(key, sizeof key, "%s_percent", sweep_part_names[i]);
+            json_put_number(shares, key, 100 * summary.shares[i]);
+        }
+        for (uint32_t round = 0; round < sweep->table.rounds; round++) {
+            const struct sweep_figures *figures = sweep_at(&sweep->table, cell, round);
+            char *path = sweep_folder_file(sweep, cell, round);
+            const char *slash = path ? strrchr(path, '/') : NULL;
+            json_array_append_new(/* null where it was left out */
+                                  runs,
+                                  figures->is_measured
+                                      ? json_pack("{s:b, s:o, s:o, s:o}", "valid",
+                                                  (int)figures->is_valid, "invalid_reason",
+                                                  known_text(figures->reason), "samples_per_s",
+                                                  json_number(figures->is_valid
+                                                                  ? figures->samples_per_s
+                                                                  : NAN),
+                                                  "file", json_text(slash ? slash + 1 : NULL))
+                                      : json_null());
+            free(path);
+        }
+        json_array_append_new(
+            cells,
+            json_pack(
+                "{s:I, s:o, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                "cell", (json_int_t)cell + 1, "options", options, "measured",
+                (json_int_t)summary.measured, "valid", (json_int_t)summary.valid, "invalid_reason",
+                known_text(summary.reason), "samples_per_s",
+                json_number(known ? rates->median : NAN), "samples_per_s_low95",
+                json_number(known ? rates->low : NAN), "samples_per_s_high95",
+                json_number(known ? rates->high : NAN), "samples_per_s_min",
+                json_number(known ? rates->minimum : NAN), "samples_per_s_max",
+                json_number(known ? rates->maximum : NAN), "interval_coverage",
+                json_number(known ? rates->coverage : NAN), "randomness",
+                json_number(summary.randomness > 0 ? summary.randomness : NAN), "limit",
+                known_text(summary.limit), "cache_before", known_text(summary.cache), "shares",
+                shares, "runs", runs));
+    }
     for (size_t i = 0; effects && i < count; i++) {
         const struct sweep_axis *of = &plan->axes[effects[i].axis];
         const struct paired *paired = &effects[i].paired;
@@ -755,14 +688,14 @@ static json_t *json_of(const struct sweep *sweep, const char *left_out)
                             "over", plan->axes[axis].name, "cells", scales);
     }
     command_text(sweep->invocation, command, sizeof command);
-    return seal_add(json_pack(
-        "{s:s, s:i, s:s, s:o, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "schema",
-        "iobench-sweep", "schema_version", SCHEMA_VERSION, "iobench_version", PACKAGE_VERSION,
-        "command", json_text(command), "swept", sweep->target->command->name, "folder",
-        json_text(sweep->folder.path), "fingerprint", fingerprint_text(sweep, fingerprint), "runs",
-        (json_int_t)sweep->table.rounds, "order_seed", (json_int_t)sweep->settings->order_seed,
-        "left_out_reason", known_text(left_out), "cells", cells, "effects", list, "scaling",
-        scaling));
+    return seal_add(
+        json_pack("{s:s, s:i, s:s, s:o, s:s, s:o, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "schema",
+                  "iobench-sweep", "schema_version", SCHEMA_VERSION, "iobench_version",
+                  PACKAGE_VERSION, "command", json_text(command), "swept",
+                  sweep->target->command->name, "folder", json_text(sweep->folder.path),
+                  "fingerprint", sweep->fingerprint, "runs", (json_int_t)sweep->table.rounds,
+                  "order_seed", (json_int_t)sweep->settings->order_seed, "left_out_reason",
+                  known_text(left_out), "cells", cells, "effects", list, "scaling", scaling));
 }
 
 /* ---- CSV ---- */
@@ -1046,69 +979,53 @@ static int add_number(struct sweep *sweep, const char *name, const char *list)
     return code;
 }
 
-/* Add the operands after the command's name as one axis. */
-static int add_operands(struct sweep *sweep)
-{
-    const struct invocation *invocation = sweep->invocation;
-    const bool named = invocation->argc && invocation->argv[0][0] != '-';
-    char list[4096] = "";
-    size_t used = 0;
-
-    if (!sweep->target->members)
-        return invocation->count > named
-                   ? fail(EINVAL, "unexpected operand '%s'", invocation->operands[named])
-                   : 0;
-    for (int i = named; i < invocation->count && used < sizeof list; i++)
-        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "",
-                                 invocation->operands[i]);
-    if (used >= sizeof list)
-        return fail(EINVAL, "too many operands");
-    return sweep_add(&sweep->plan, "order", NULL, sweep->target->members, used ? list : "all");
-}
-
-static int choose_launch(struct sweep *sweep)
+static int make_plan(struct sweep *sweep)
 {
     static const char *const names[] = {"{ranks}", "{nodes}"}; /* each needs an axis */
     const struct sweep_settings *settings = sweep->settings;
-    const struct sweep_axis *ranks = sweep_axis_named(&sweep->plan, "ranks");
-
-    if (settings->launch && !sweep->target->is_launched)
-        return fail(EINVAL, "--launch: iobench %s runs as one process",
-                    sweep->target->command->name);
-    sweep->launch = settings->launch;
-    if (!sweep->launch && ranks && !ranks->row)
-        sweep->launch = "mpirun -n {ranks}";
-    if (!sweep->launch && settings->nodes)
-        return fail(EINVAL, "--nodes needs --launch, as in --launch 'srun -N {nodes}'");
-    char *filled = sweep->launch ? sweep_fill(&sweep->plan, 0, sweep->launch) : NULL;
-    int code = sweep->launch && !filled ? -ENOMEM : 0;
-    for (size_t i = 0; filled && code == 0 && i < sizeof names / sizeof *names; i++)
-        if (strstr(filled, names[i]))
-            code = fail(EINVAL, "--launch has %s: give --%.*s", names[i], (int)strlen(names[i]) - 2,
-                        names[i] + 1);
-    free(filled);
-    return code;
-}
-
-static int make_plan(struct sweep *sweep)
-{
-    const struct sweep_settings *settings = sweep->settings;
-    /* Options whose default is a list are axes even if not given. */
+    const struct sweep_target *target = sweep->target;
+    const struct invocation *invocation = sweep->invocation;
+    const int named = invocation->argc && invocation->argv[0][0] != '-';
+    char list[4096] = "";
+    size_t used = 0;
     int code = 0;
+
+    /* Options whose default is a list are axes even if not given. */
     for (const struct option_spec *row = sweep->target->command->options; row->name && code == 0;
          row++)
         if (row->fallback && row->metavar && strstr(row->metavar, "[,") &&
             !sweep_axis_named(&sweep->plan, row->name))
             code = sweep_add(&sweep->plan, row->name, row, NULL, row->fallback);
-
-    if (code == 0)
-        code = add_operands(sweep);
+    /* The operands after the command's name are one axis. */
+    for (int i = named; i < invocation->count && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? "," : "",
+                                 invocation->operands[i]);
+    if (code == 0 && !target->members && invocation->count > named)
+        code = fail(EINVAL, "unexpected operand '%s'", invocation->operands[named]);
+    else if (code == 0 && used >= sizeof list)
+        code = fail(EINVAL, "too many operands");
+    else if (code == 0 && target->members)
+        code = sweep_add(&sweep->plan, "order", NULL, target->members, used ? list : "all");
     if (code == 0)
         code = add_number(sweep, "nodes", settings->nodes);
     if (code == 0)
         code = add_number(sweep, "ranks", settings->ranks);
-    if (code == 0)
-        code = choose_launch(sweep);
+    if (code == 0 && settings->launch && !target->is_launched)
+        code = fail(EINVAL, "--launch: iobench %s runs as one process", target->command->name);
+    const struct sweep_axis *ranks = sweep_axis_named(&sweep->plan, "ranks");
+    sweep->launch = settings->launch       ? settings->launch
+                    : ranks && !ranks->row ? "mpirun -n {ranks}"
+                                           : NULL;
+    if (code == 0 && !sweep->launch && settings->nodes)
+        code = fail(EINVAL, "--nodes needs --launch, as in --launch 'srun -N {nodes}'");
+    char *filled = code == 0 && sweep->launch ? sweep_fill(&sweep->plan, 0, sweep->launch) : NULL;
+    if (code == 0 && sweep->launch && !filled)
+        code = -ENOMEM;
+    for (size_t i = 0; filled && code == 0 && i < sizeof names / sizeof *names; i++)
+        if (strstr(filled, names[i]))
+            code = fail(EINVAL, "--launch has %s: give --%.*s", names[i], (int)strlen(names[i]) - 2,
+                        names[i] + 1);
+    free(filled);
     if (code == 0)
         code = sweep_scaling_plan(sweep);
     if (code == 0)
@@ -1144,7 +1061,7 @@ static int make_plan(struct sweep *sweep)
             print = random_hash_text(print, sweep->plan.axes[i].values[k]);
         print = random_hash(print, i, sweep->plan.axes[i].count);
     }
-    sweep->fingerprint = print;
+    snprintf(sweep->fingerprint, sizeof sweep->fingerprint, "%016" PRIx64, print);
     sweep->table = (struct sweep_table){.plan = &sweep->plan, .rounds = (uint32_t)settings->runs};
     sweep->table.figures =
         memory_array(settings->runs * sweep->plan.cells, sizeof *sweep->table.figures);
@@ -1343,17 +1260,17 @@ static int run_sweep(const struct invocation *invocation)
         status = command_misused(invocation);
     } else if (sweep->settings->dry_run) {
         uint32_t *order = memory_array(sweep->plan.cells, sizeof *order);
-        struct sweep_words words = {0};
         code = order ? 0 : -ENOMEM;
         if (order)
             sweep_order(&sweep->plan, sweep->settings->order_seed, 0, sweep->settings->budget_ns,
                         order);
         for (uint32_t i = 0; i < sweep->plan.cells && code == 0; i++) {
-            code = sweep_cell_words(sweep, order[i], NULL, &words);
-            for (size_t k = 0; k < words.count; k++)
-                printf("%s%s", k ? " " : "", escape_shown(words.list[k]));
+            char **words = sweep_cell_words(sweep, order[i], NULL);
+            code = words ? 0 : -ENOMEM;
+            for (size_t k = 0; words && words[k]; k++)
+                printf("%s%s", k ? " " : "", escape_shown(words[k]));
             putchar('\n');
-            sweep_words_release(&words);
+            arguments_release(words);
         }
         free(order);
         status = code ? command_failed(invocation) : COMMAND_OK;

@@ -177,7 +177,7 @@ struct sweep {
     struct sweep_plan plan;
     struct sweep_table table;
     struct sweep_folder folder;
-    uint64_t fingerprint;
+    char fingerprint[17]; /* of the plan and the build, hexadecimal */
 };
 
 int sweep_read_job(const json_t *document, struct sweep_figures *figures);

@@ -1188,7 +1188,7 @@ static void all_of_a_sweep(void **unused)
                           .settings = &settings,
                           .target = &target,
                           .folder.path = folder,
-                          .fingerprint = 0xabc};
+                          .fingerprint = "0000000000000abc"};
 
     assert_int_equal(sweep_add(&sweep.plan, "threads", &options[0], NULL, "1,100000"), 0);
     assert_int_equal(sweep_add(&sweep.plan, "ranks", NULL, NULL, "1,2,4"), 0);
