@@ -270,23 +270,27 @@ struct paired paired_test(const double *a, const double *b, size_t count, size_t
     return paired;
 }
 
-/* Multiply the smallest p by count, the next by count - 1, ..., and keep them monotonic. Counts are
- * small. */
+/* Multiply the smallest p by count, the next by count - 1, ..., and keep them monotonic. */
 void paired_holm(double *p, size_t count)
 {
-    double least = 0;
-    bool done[PAIRED_HOLM_MAX] = {false};
+    double *known[PAIRED_HOLM_MAX], least = 0;
+    size_t tested = 0, left = 0;
 
-    assert(count <= PAIRED_HOLM_MAX);
-
-    for (size_t left = count; left > 0; left--) {
-        size_t next = count;
-        for (size_t i = 0; i < count; i++)
-            if (!done[i] && (next == count || p[i] < p[next]))
+    for (size_t i = 0; i < count; i++)
+        tested += isfinite(p[i]) ? 1 : 0;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(p[i]) && tested > PAIRED_HOLM_MAX)
+            p[i] = fmin(1, p[i] * (double)tested);
+        else if (isfinite(p[i]))
+            known[left++] = &p[i];
+    for (; left > 0; left--) {
+        size_t next = 0;
+        for (size_t i = 1; i < left; i++)
+            if (*known[i] < *known[next])
                 next = i;
-        done[next] = true;
-        least = fmax(least, fmin(1, p[next] * (double)left));
-        p[next] = least;
+        least = fmax(least, fmin(1, *known[next] * (double)left));
+        *known[next] = least;
+        known[next] = known[left - 1];
     }
 }
 

@@ -74,8 +74,8 @@ enum { PAIRED_MAX = 10000, PAIRED_FLIPS_MAX = 12, PAIRED_HOLM_MAX = 64 };
  * larger to compensate (STATS_UNTIL in base/stats.h). */
 struct paired paired_test(const double *a, const double *b, size_t count, size_t turns, bool until);
 
-/* Apply Holm's correction to at most PAIRED_HOLM_MAX p values in place: the chance of any false
- * alarm among them is then at most the level they are compared with. */
+/* Apply Holm's correction to the finite p values in place, Bonferroni's to more than
+ * PAIRED_HOLM_MAX: the chance of any false positive among them is then at most the level. */
 void paired_holm(double *p, size_t count);
 
 enum { TREND_LEAST = 5 }; /* with fewer values p is never below 0.05 */

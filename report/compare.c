@@ -7,6 +7,7 @@
 #include "report/report.h"
 #include "report/words.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -267,16 +268,13 @@ void compare_correct(struct comparison *comparisons, size_t count)
 {
     double p[PAIRED_HOLM_MAX];
 
+    assert(count <= PAIRED_HOLM_MAX);
     for (int i = 0; i < COMPARE_FIGURES; i++) {
-        size_t known = 0;
-        for (size_t k = 0; k < count && known < PAIRED_HOLM_MAX; k++)
-            if (isfinite(comparisons[k].figures[i].p))
-                p[known++] = comparisons[k].figures[i].p;
-        paired_holm(p, known);
-        known = 0;
-        for (size_t k = 0; k < count && known < PAIRED_HOLM_MAX; k++)
-            if (isfinite(comparisons[k].figures[i].p))
-                comparisons[k].figures[i].p_corrected = p[known++];
+        for (size_t k = 0; k < count; k++)
+            p[k] = comparisons[k].figures[i].p;
+        paired_holm(p, count);
+        for (size_t k = 0; k < count; k++)
+            comparisons[k].figures[i].p_corrected = p[k];
     }
     for (size_t k = 0; k < count; k++)
         comparisons[k].together = count;

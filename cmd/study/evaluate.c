@@ -428,28 +428,6 @@ static json_t *treat_members(enum treatment treatment, const struct arguments_of
     return result;
 }
 
-/* Return the row of `rows` with the highest value in a column, or the lowest if sign is -1. */
-static json_t *extreme_row(const struct arguments_of_call *call, double sign)
-{
-    json_t *rows = find(call->scope, "rows"), *row, *best = NULL;
-    double most = -INFINITY;
-    size_t i, count = 0;
-
-    json_array_foreach(rows, i, row)
-    {
-        const double value = sign * number_of(json_object_get(row, text_at(call, 0)));
-        count += isfinite(value) ? 1 : 0;
-        if (value > most || (value >= most && sign > 0)) {
-            most = value;
-            best = row;
-        }
-    }
-    if (count >= 2)
-        return json_incref(best);
-    fail(ENODATA, "one run is not enough");
-    return NULL;
-}
-
 /* Add speed-up and efficiency to rows, against the row of the same group where `across` is 1. */
 static json_t *add_speed_up(const struct arguments_of_call *call)
 {
@@ -561,26 +539,6 @@ static json_t *join_texts(const json_t *list)
     return take_text(text);
 }
 
-/* "41% more than": within 5% both are the same. */
-static json_t *compare_in_words(const struct arguments_of_call *call)
-{
-    const double value = number_of(call->values[0]), other = number_of(call->values[1]),
-                 ratio = value / other;
-
-    if (!isfinite(ratio))
-        return missing();
-    if (ratio >= 0.95 && ratio <= 1.05)
-        return json_incref(call->values[3]);
-    json_t *change = number(100 * fabs(ratio - 1));
-    char *shown = evaluate_shown(change);
-    json_decref(change);
-    json_t *text =
-        shown ? take_text(file_format_path("%s%% %s", shown, text_at(call, ratio > 1 ? 2 : 4)))
-              : NULL;
-    free(shown);
-    return text;
-}
-
 static const struct function {
     const char *name;
     size_t arguments,
@@ -635,8 +593,21 @@ static json_t *call_function(const char *name, const struct arguments_of_call *c
     }
     if (strcmp(name, "list") == 0)
         return join_texts(first);
-    if (strcmp(name, "against") == 0)
-        return compare_in_words(call);
+    if (strcmp(name, "against") == 0) { /* "41% more than": within 5% both are the same */
+        const double ratio = value / number_of(call->values[1]);
+        if (!isfinite(ratio))
+            return missing();
+        if (ratio >= 0.95 && ratio <= 1.05)
+            return json_incref(call->values[3]);
+        json_t *change = number(100 * fabs(ratio - 1));
+        char *shown = evaluate_shown(change);
+        json_decref(change);
+        result =
+            shown ? take_text(file_format_path("%s%% %s", shown, text_at(call, ratio > 1 ? 2 : 4)))
+                  : NULL;
+        free(shown);
+        return result;
+    }
     if (strcmp(name, "contains") == 0)
         return json_boolean(strstr(text_at(call, 0), text_at(call, 1)));
     if (strcmp(name, "split") == 0) {
@@ -654,8 +625,25 @@ static json_t *call_function(const char *name, const struct arguments_of_call *c
         fail(ENODATA, "no run %s", text_at(call, 0));
         return NULL;
     }
-    if (strcmp(name, "best") == 0 || strcmp(name, "worst") == 0)
-        return extreme_row(call, *name == 'b' ? 1 : -1);
+    if (strcmp(name, "best") == 0 || strcmp(name, "worst") == 0) {
+        const double sign = *name == 'b' ? 1 : -1; /* the highest in a column, or the lowest */
+        json_t *best = NULL;
+        double most = -INFINITY;
+        size_t count = 0;
+        json_array_foreach(find(call->scope, "rows"), i, member)
+        {
+            const double its = sign * number_of(json_object_get(member, text_at(call, 0)));
+            count += isfinite(its) ? 1 : 0;
+            if (its > most || (its >= most && sign > 0)) {
+                most = its;
+                best = member;
+            }
+        }
+        if (count >= 2)
+            return json_incref(best);
+        fail(ENODATA, "one run is not enough");
+        return NULL;
+    }
     if (strcmp(name, "merge") == 0) { /* rows into one; what is null does not count */
         const char *key;
         json_t *part;
@@ -751,28 +739,6 @@ static json_t *operate(const char *operation, const json_t *one, const json_t *o
                                       : a / b);
 }
 
-static json_t *evaluate_call(const struct evaluate_node *node, const struct evaluate_scope *scope)
-{
-    struct arguments_of_call call = {.scope = scope};
-    const struct evaluate_node *argument = node->first;
-    json_t *result = NULL;
-    size_t function = 0, count = 0;
-    bool is_whole = true;
-
-    while (strcmp(functions[function].name, node->text) != 0)
-        function++;
-    for (; argument; argument = argument->next, count++) {
-        call.nodes[count] = argument;
-        if (count < functions[function].values && is_whole)
-            is_whole = (call.values[count] = evaluate(argument, scope));
-    }
-    if (is_whole)
-        result = call_function(node->text, &call);
-    for (size_t i = 0; i < count; i++)
-        json_decref(call.values[i]);
-    return result;
-}
-
 static json_t *evaluate_member(const struct evaluate_node *node, const json_t *of,
                                const json_t *key)
 {
@@ -829,8 +795,23 @@ json_t *evaluate(const struct evaluate_node *node, const struct evaluate_scope *
         return first ? json_incref(first) : json_null();
     case ROOT:
         return evaluate(child, scope);
-    case CALL:
-        return evaluate_call(node, scope);
+    case CALL: {
+        struct arguments_of_call call = {.scope = scope};
+        size_t function = 0, count = 0;
+        bool is_whole = true;
+        while (strcmp(functions[function].name, node->text) != 0)
+            function++;
+        for (; child; child = child->next, count++) {
+            call.nodes[count] = child;
+            if (count < functions[function].values && is_whole)
+                is_whole = (call.values[count] = evaluate(child, scope));
+        }
+        if (is_whole)
+            result = call_function(node->text, &call);
+        for (size_t i = 0; i < count; i++)
+            json_decref(call.values[i]);
+        return result;
+    }
     case LIST:
         result = json_array();
         for (; child && result; child = child->next)

@@ -48,14 +48,14 @@ struct study {
     struct ini file;
 };
 
-struct study_options {
-    const char *data;   /* the user's data set; NULL: synthetic */
-    const char *folder; /* for results */
-    const char *launch; /* how to start {ranks} ranks; NULL: mpirun on this machine */
-    const char *sets;   /* folder for its data sets; NULL: in the cache folder */
-    double budget_s;
-    bool emulates_nodes;       /* each rank on a node of its own, emulated on this machine */
-    uint64_t link_bytes_per_s; /* of such a node; 0: unlimited */
+struct study_settings {
+    char *data;   /* the user's data set; NULL: synthetic */
+    char *output; /* folder for results, from the root: commands run in another one */
+    char *launch; /* how to start {ranks} ranks; NULL: mpirun on this machine */
+    char *sets;   /* folder for its data sets, from the root; NULL: in the cache folder */
+    uint64_t budget_ns, link_bytes_per_s; /* link: of an emulated node; 0: unlimited */
+    bool dry_run, emulates_nodes;         /* each rank on a node of its own, emulated here */
+    char *json;
 };
 
 struct study_command {
@@ -95,7 +95,7 @@ struct study_run {
 
 struct study_plan {
     const struct study *study;
-    const struct study_options *options;
+    const struct study_settings *settings;
     struct study_set *sets;
     struct study_run *runs;
     size_t set_count, run_count;
@@ -114,62 +114,30 @@ static bool has_gpu(void)
 }
 
 /* Return whether ranks run on nodes of their own. */
-static bool study_has_nodes(const struct study_options *options)
+static bool study_has_nodes(const struct study_settings *settings)
 {
-    return options && (options->launch || options->emulates_nodes);
+    return settings && (settings->launch || settings->emulates_nodes);
 }
 
 /* Return NULL if this machine has everything in `needs` ("gpu mpi"; "cpu" is the absence of a GPU),
- * else what is missing. options NULL: the usual ones. */
-static const char *study_lacks(const char *needs, const struct study_options *options)
+ * else what is missing. settings NULL: the usual ones. */
+static const char *study_lacks(const char *needs, const struct study_settings *settings)
 {
-    const bool launched = options && options->launch;
     const char *lack = NULL;
 
-    if (options && options->emulates_nodes && geteuid() != 0)
+    if (settings && settings->emulates_nodes && geteuid() != 0)
         lack = "--emulate-nodes makes network namespaces, which needs root: use sudo";
     else if (needs && strstr(needs, "gpu") && !has_gpu())
         lack = "needs an NVIDIA GPU";
     else if (needs && strstr(needs, "cpu") && has_gpu())
         lack = "for machines without a GPU";
-    else if (needs && strstr(needs, "launch") && !study_has_nodes(options))
+    else if (needs && strstr(needs, "launch") && !study_has_nodes(settings))
         lack = "needs nodes: --launch, or --emulate-nodes as root";
-    else if (needs && strstr(needs, "mpi") && !launched && !file_in_path("mpirun"))
+    else if (needs && strstr(needs, "mpi") && !(settings && settings->launch) &&
+             !file_in_path("mpirun"))
         lack = "needs mpirun";
     else if (needs && strstr(needs, "fashion") && !file_exists(STUDY_FASHION))
         lack = "needs the package dataset-fashion-mnist";
-    fail_clear();
-    return lack;
-}
-
-/* ---- the build ---- */
-
-/* Return why a plug-in that the settings name cannot be used here. The caller frees it. NULL: all
- * can. */
-static char *find_lack(const struct command *command, const void *settings)
-{
-    const bool makes_set = command->operands_reach[1] == OPTION_MAKES_SET;
-    char *lack = NULL;
-
-    for (const struct family *family = family_table; family->name && !lack; family++) {
-        const struct option_spec *row =
-            command->options ? option_find(command->options, family->option) : NULL;
-        if (!row || row->type != OPTION_TEXT)
-            continue;
-        const char *value = *(char *const *)((const char *)settings + row->offset);
-        char name[64];
-        snprintf(name, sizeof name, "%.*s", value ? (int)strcspn(value, ":,") : 0,
-                 value ? value : "");
-        if (!value || strcmp(name, "auto") == 0)
-            continue;
-        const struct plugin *plugin = plugin_find(family->registry, name);
-        int code = plugin ? plugin_usable(plugin)
-                          : fail(ENOTSUP, "this build has no %s '%s'", family->name, name);
-        if (code == 0 && makes_set && family->registry == format_registry)
-            code = format_check_writable(plugin);
-        if (code)
-            lack = strdup(fail_reason());
-    }
     fail_clear();
     return lack;
 }
@@ -224,7 +192,31 @@ static int study_check_words(char **words, bool allow_commands, char **lack)
         if (!allow_commands && row->reach == OPTION_RUNS &&
             *(char *const *)((const char *)settings + row->offset))
             code = fail(EPERM, "starts a program: needs --allow-commands");
-    *lack = code ? NULL : find_lack(command, settings);
+    *lack = NULL;
+    /* Can the plug-ins that the settings name be used here? */
+    const bool makes_set = command->operands_reach[1] == OPTION_MAKES_SET;
+    for (const struct family *family = family_table; family->name && code == 0 && !*lack;
+         family++) {
+        const struct option_spec *row =
+            command->options ? option_find(command->options, family->option) : NULL;
+        if (!row || row->type != OPTION_TEXT)
+            continue;
+        const char *value = *(char *const *)((const char *)settings + row->offset);
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", value ? (int)strcspn(value, ":,") : 0,
+                 value ? value : "");
+        if (!value || strcmp(name, "auto") == 0)
+            continue;
+        const struct plugin *plugin = plugin_find(family->registry, name);
+        int usable = plugin ? plugin_usable(plugin)
+                            : fail(ENOTSUP, "this build has no %s '%s'", family->name, name);
+        if (usable == 0 && makes_set && family->registry == format_registry)
+            usable = format_check_writable(plugin);
+        if (usable)
+            *lack = strdup(fail_reason());
+    }
+    if (code == 0)
+        fail_clear();
     if (settings)
         option_release(command->options, settings);
     free(settings);
@@ -422,7 +414,7 @@ static int expand_command(struct making *making, const char *text, struct study_
 static int add_set(struct making *making, const struct ini_section *section, const char *name)
 {
     struct study_plan *plan = making->plan;
-    const char *given = plan->options->sets;
+    const char *given = plan->settings->sets;
     char *pack = section_value(&plan->study->file, section, "pack");
     int code = memory_room(&plan->sets, plan->set_count, sizeof *plan->sets, "data sets");
 
@@ -485,7 +477,7 @@ static int add_run(struct making *making, const struct ini_section *section, con
     char *file = run->name ? strdup(run->name) : NULL;
     for (char *at = file; at && *(at += strspn(at, plain));)
         *at = '-';
-    run->path = file ? file_format_path("%s/%s.json", plan->options->folder, file) : NULL;
+    run->path = file ? file_format_path("%s/%s.json", plan->settings->output, file) : NULL;
     run->json = run->path ? file_format_path("--json=%s", run->path) : NULL;
     code = run->json && !given == !ranks ? 0 : -EINVAL;
     if (code == 0)
@@ -493,9 +485,9 @@ static int add_run(struct making *making, const struct ini_section *section, con
                        : fail(EINVAL, "expected command=...");
     /* With nodes a launcher also starts a single rank, so that all are started alike. */
     run->ranks = ranks ? (unsigned)strtoul(ranks, NULL, 10) : 1;
-    if (code == 0 && ranks && (run->ranks != 1 || study_has_nodes(plan->options))) {
+    if (code == 0 && ranks && (run->ranks != 1 || study_has_nodes(plan->settings))) {
         const struct variable variables[] = {{"ranks", ranks, NULL}, {0}};
-        const char *launch = plan->options->launch ? plan->options->launch : "mpirun -n {ranks}";
+        const char *launch = plan->settings->launch ? plan->settings->launch : "mpirun -n {ranks}";
         run->launch = expand(launch, variables, true);
         run->launcher = run->launch ? words_of(launch, variables) : NULL;
         code = run->launcher ? 0 : -EINVAL;
@@ -508,9 +500,9 @@ static int add_run(struct making *making, const struct ini_section *section, con
             run->sets |= UINT32_C(1) << i;
         free(set);
     }
-    const char *lack = code ? NULL : study_lacks(needs, plan->options);
+    const char *lack = code ? NULL : study_lacks(needs, plan->settings);
     if (!lack && run->launch)
-        lack = study_lacks("mpi", plan->options);
+        lack = study_lacks("mpi", plan->settings);
     if (!lack)
         lack = study_lacking_set(plan, run);
     if (!lack)
@@ -567,13 +559,14 @@ static double number_of(const struct study *study, const char *key, double fallb
 /* Expand the commands and check each against its option table; run nothing. Release in either case.
  * allow_commands: the file may start other programs. Returns 0 or -errno with a reason. */
 static int study_plan_make(struct study_plan *plan, const struct study *study,
-                           const struct study_options *options, bool allow_commands)
+                           const struct study_settings *settings, bool allow_commands)
 {
     struct making making = {.plan = plan, .allow_commands = allow_commands};
     const struct ini *file = &study->file;
-    const double samples = number_of(study, "samples", 4000) * options->budget_s / usual_budget_s;
+    const double samples =
+        number_of(study, "samples", 4000) * (double)settings->budget_ns * 1e-9 / usual_budget_s;
 
-    *plan = (struct study_plan){.study = study, .options = options, .program = program_path()};
+    *plan = (struct study_plan){.study = study, .settings = settings, .program = program_path()};
     int code = plan->program ? 0 : -ENOMEM;
     /* The variables that every command may use. With fewer samples than `least` a study cannot show
      * its subject: it takes longer than its budget instead. */
@@ -582,13 +575,13 @@ static int study_plan_make(struct study_plan *plan, const struct study *study,
     snprintf(making.source, sizeof making.source, "synthetic:count=%s,classes=100", making.samples);
     const struct variable given[] = {
         {"samples", making.samples, NULL},
-        {"source", options->data ? options->data : making.source, NULL},
+        {"source", settings->data ? settings->data : making.source, NULL},
         {"fashion", STUDY_FASHION "/train-images-idx3-ubyte.gz", NULL},
         {"fashion-test", STUDY_FASHION "/t10k-images-idx3-ubyte.gz", NULL},
-        {"out", options->folder, "."},
+        {"out", settings->output, "."},
     };
-    if (options->data)
-        making.data_identity = names_below_identity(options->data);
+    if (settings->data)
+        making.data_identity = names_below_identity(settings->data);
     fail_clear(); /* if there are none, the command that reads them says so */
     memcpy(making.variables, given, sizeof given);
     making.fixed = sizeof given / sizeof *given;
@@ -605,7 +598,7 @@ static int study_plan_make(struct study_plan *plan, const struct study *study,
         has_ranks = has_ranks || plan->runs[i].launch;
     if (code == 0 && plan->run_count == 0)
         code = fail(EINVAL, "%s: no [run NAME]", file->path);
-    if (code == 0 && options->emulates_nodes && !has_ranks)
+    if (code == 0 && settings->emulates_nodes && !has_ranks)
         code = fail(EINVAL, "--emulate-nodes: study %s starts no ranks", study->name);
     return code;
 }
@@ -651,14 +644,14 @@ enum { NODES_MAX = 250 }; /* addresses of the subnet */
 
 static const uint64_t time_limit_ns = UINT64_C(120000000000);
 
-static const char *study_nodes_text(const struct study_options *options,
+static const char *study_nodes_text(const struct study_settings *settings,
                                     char text[STUDY_NODES_BYTES])
 {
-    if (!options->emulates_nodes)
+    if (!settings->emulates_nodes)
         return NULL;
-    if (options->link_bytes_per_s)
+    if (settings->link_bytes_per_s)
         snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes --link-rate %" PRIu64 "B/s",
-                 options->link_bytes_per_s);
+                 settings->link_bytes_per_s);
     else
         snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes");
     return text;
@@ -727,7 +720,7 @@ static const char *build_text(char text[BUILD_BYTES])
 
 static char *record_path(const struct study_plan *plan)
 {
-    return file_join(plan->options->folder, "study.json");
+    return file_join(plan->settings->output, "study.json");
 }
 
 /* The paths of the sets that a run reads, which depend on what they were made of. */
@@ -813,9 +806,9 @@ static void take_over(struct study_plan *plan)
     free(path);
     const bool is_fit =
         document && is_same(load_text(document, "study"), plan->study->name) &&
-        is_same(load_text(document, "data"), plan->options->data) &&
+        is_same(load_text(document, "data"), plan->settings->data) &&
         is_same(load_text(document, "build"), build_text(build)) &&
-        is_same(load_text(document, "nodes"), study_nodes_text(plan->options, nodes));
+        is_same(load_text(document, "nodes"), study_nodes_text(plan->settings, nodes));
     for (size_t i = 0; is_fit && i < plan->run_count; i++) {
         struct study_run *run = &plan->runs[i];
         json_array_foreach(json_object_get(document, "runs"), index, record)
@@ -907,8 +900,8 @@ static int carry_out_run(const struct study_plan *plan, struct study_run *run)
     json_object_set_new(document, "iobench_version", json_string(PACKAGE_VERSION));
     json_put_text(document, "study", plan->study->name);
     json_put_text(document, "build", build_text(text));
-    json_put_text(document, "data", plan->options->data);
-    json_put_text(document, "nodes", study_nodes_text(plan->options, nodes));
+    json_put_text(document, "data", plan->settings->data);
+    json_put_text(document, "nodes", study_nodes_text(plan->settings, nodes));
     json_t *runs = json_put_new(document, "runs", json_array());
     for (size_t i = 0; i < plan->run_count; i++)
         json_array_append_new(runs, json_pack("{s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "name",
@@ -926,46 +919,8 @@ static int carry_out_run(const struct study_plan *plan, struct study_run *run)
 
 /* ---- all of them ---- */
 
-/* Make a set, which if it cannot be made only fails the runs that read it. Results of a set that is
- * made again are not of its files. Returns 1 if that makes other runs due, 0, -EINTR, or another
- * -errno with a reason. */
-static int make_set(struct study_plan *plan, struct line *line, size_t number)
-{
-    struct study_set *set = &plan->sets[number];
-    struct child_result result;
-    char text[sizeof line->last];
-    size_t count = 0;
-    int code = folder_make_parent(set->path);
-
-    if (code)
-        return code;
-    snprintf(text, sizeof text, "making the data set %s", set->name);
-    line_show(line, text);
-    code = start_command(&set->command, &result);
-    if (code > 0)
-        set->lack = file_format_path("data set %s: %s", set->name, result.output);
-    if (code)
-        return code > 0 ? 0 : code;
-    for (size_t i = 0; i < plan->run_count; i++) {
-        struct study_run *run = &plan->runs[i];
-        if (run->state != STUDY_DONE || !(run->sets >> number & 1))
-            continue;
-        free(run->reason);
-        run->reason = NULL;
-        run->state = STUDY_DUE;
-        run->is_kept = false;
-        count++;
-    }
-    line_clear(line);
-    if (count)
-        fprintf(stderr,
-                "iobench study: data set %s was gone and is made again: its %zu result%s measured "
-                "again\n",
-                escape_shown(set->name), count, count == 1 ? " is" : "s are");
-    return count > 0;
-}
-
-/* Make the sets of the runs that are due, until no other becomes due. */
+/* Make the sets of the runs that are due, until no other becomes due: results of a set that is made
+ * again are not of its files. One that cannot be made only fails the runs that read it. */
 static int make_sets(struct study_plan *plan, struct line *line)
 {
     bool more_due = true;
@@ -976,12 +931,39 @@ static int make_sets(struct study_plan *plan, struct line *line)
         more_due = false;
         for (size_t i = 0; i < plan->run_count; i++)
             due |= plan->runs[i].state == STUDY_DUE ? plan->runs[i].sets : 0;
-        for (size_t i = 0; i < plan->set_count && code == 0; i++) {
-            if (!(due >> i & 1) || plan->sets[i].lack || study_set_exists(&plan->sets[i]))
+        for (size_t number = 0; number < plan->set_count && code == 0; number++) {
+            struct study_set *set = &plan->sets[number];
+            struct child_result result;
+            char text[sizeof line->last];
+            size_t count = 0;
+            if (!(due >> number & 1) || set->lack || study_set_exists(set))
                 continue;
-            code = make_set(plan, line, i);
-            more_due |= code == 1;
-            code = code == 1 ? 0 : code;
+            snprintf(text, sizeof text, "making the data set %s", set->name);
+            if ((code = folder_make_parent(set->path)))
+                return code;
+            line_show(line, text);
+            code = start_command(&set->command, &result);
+            if (code > 0)
+                set->lack = file_format_path("data set %s: %s", set->name, result.output);
+            for (size_t i = 0; i < plan->run_count && code == 0; i++) {
+                struct study_run *run = &plan->runs[i];
+                if (run->state != STUDY_DONE || !(run->sets >> number & 1))
+                    continue;
+                free(run->reason);
+                run->reason = NULL;
+                run->state = STUDY_DUE;
+                run->is_kept = false;
+                count++;
+            }
+            if (code == 0)
+                line_clear(line);
+            if (count)
+                fprintf(stderr,
+                        "iobench study: data set %s was gone and is made again: its %zu result%s "
+                        "measured again\n",
+                        escape_shown(set->name), count, count == 1 ? " is" : "s are");
+            more_due |= count > 0;
+            code = code > 0 ? 0 : code;
         }
     }
     for (size_t i = 0; i < plan->run_count; i++) {
@@ -1012,7 +994,7 @@ static int study_carry_out(struct study_plan *plan)
     char text[sizeof line.last];
     bool has_run = false;
     unsigned nodes = 0;
-    int code = folder_make_path(plan->options->folder);
+    int code = folder_make_path(plan->settings->output);
 
     if (code == 0)
         take_over(plan);
@@ -1024,15 +1006,16 @@ static int study_carry_out(struct study_plan *plan)
     for (size_t i = 0; i < plan->run_count; i++)
         if (plan->runs[i].state == STUDY_DUE && plan->runs[i].launch && plan->runs[i].ranks > nodes)
             nodes = plan->runs[i].ranks;
-    if (code == 0 && plan->options->emulates_nodes && nodes)
-        code = study_nodes_emulate(nodes, plan->options->link_bytes_per_s);
+    if (code == 0 && plan->settings->emulates_nodes && nodes)
+        code = study_nodes_emulate(nodes, plan->settings->link_bytes_per_s);
     const uint64_t start_ns = clock_now_ns();
     for (size_t i = 0; i < plan->run_count && code == 0; i++) {
         struct study_run *run = &plan->runs[i];
         const double elapsed_s = (double)(clock_now_ns() - start_ns) * 1e-9;
         if (run->state != STUDY_DUE)
             continue;
-        if (has_run && elapsed_s > plan->options->budget_s + grace_s) { /* never the first */
+        if (has_run &&
+            elapsed_s > (double)plan->settings->budget_ns * 1e-9 + grace_s) { /* never the first */
             run->state = STUDY_LEFT_OUT;
             set_reason(run, "left out: the time of --budget was over");
             continue;
@@ -1300,7 +1283,7 @@ static int study_picture(const struct study_plan *plan, const json_t *figures)
 {
     const json_t *picture = json_object_get(figures, "picture");
     char *title = study_value(plan->study, "study", "title"), marked[512];
-    char *path = file_join(plan->options->folder, "picture.svg");
+    char *path = file_join(plan->settings->output, "picture.svg");
     struct svg svg;
     int code = 1;
 
@@ -1388,21 +1371,7 @@ static int wider(int width, size_t bytes)
     return (int)bytes > width ? (int)bytes : width;
 }
 
-/* Add a column, in the order of their first appearance. */
-static void add_column(struct study_table *table, const char *name)
-{
-    for (size_t i = 0; i < table->count; i++)
-        if (strcmp(table->columns[i].name, name) == 0)
-            return;
-    if (memory_room(&table->columns, table->count, sizeof *table->columns, "columns"))
-        return;
-    const char *comma = strstr(name, ", ");
-    struct study_column column = {.name = name, .unit = comma ? comma + 2 : ""};
-    column.name_width = (int)(comma ? (size_t)(comma - name) : strlen(name));
-    column.width = wider(column.name_width, strlen(column.unit));
-    table->columns[table->count++] = column;
-}
-
+/* The columns are in the order of their first appearance. */
 static struct study_table table_of(const json_t *figures)
 {
     struct study_table table = {.rows = json_object_get(figures, "rows")};
@@ -1413,7 +1382,22 @@ static struct study_table table_of(const json_t *figures)
     size_t i;
 
     json_array_foreach(table.rows, i, row)
-        json_object_foreach((json_t *)(uintptr_t)row, name, value) add_column(&table, name);
+    {
+        json_object_foreach((json_t *)(uintptr_t)row, name, value)
+        {
+            const char *comma = strstr(name, ", ");
+            size_t k = 0;
+            while (k < table.count && strcmp(table.columns[k].name, name) != 0)
+                k++;
+            if (k < table.count ||
+                memory_room(&table.columns, table.count, sizeof *table.columns, "columns"))
+                continue;
+            struct study_column column = {.name = name, .unit = comma ? comma + 2 : ""};
+            column.name_width = (int)(comma ? (size_t)(comma - name) : strlen(name));
+            column.width = wider(column.name_width, strlen(column.unit));
+            table.columns[table.count++] = column;
+        }
+    }
     for (size_t k = 0; k < table.count; k++) {
         struct study_column *column = &table.columns[k];
         json_array_foreach(table.rows, i, row) column->width =
@@ -1567,7 +1551,7 @@ static void write_value(FILE *page, const struct study *study, const char *forma
 static int study_page(const struct study_plan *plan, const json_t *figures, bool has_picture)
 {
     struct text_stream stream;
-    char *text = NULL, *path = file_join(plan->options->folder, "page.md");
+    char *text = NULL, *path = file_join(plan->settings->output, "page.md");
     size_t bytes = 0;
 
     if (text_stream_open(&stream)) {
@@ -1584,10 +1568,10 @@ static int study_page(const struct study_plan *plan, const json_t *figures, bool
     fputs(report_page_mark, page);
     write_value(page, plan->study, "# ", "title");
     write_value(page, plan->study, "\n", "question");
-    const char *emulated = study_nodes_text(plan->options, nodes);
+    const char *emulated = study_nodes_text(plan->settings, nodes);
     fprintf(page, "\n    iobench study %s --budget %.0f%s%s%s\n\n", plan->study->name,
-            plan->options->budget_s, emulated ? " " : "", emulated ? emulated : "",
-            plan->options->data ? " --data SET" : "");
+            (double)plan->settings->budget_ns * 1e-9, emulated ? " " : "", emulated ? emulated : "",
+            plan->settings->data ? " --data SET" : "");
     if (has_picture)
         fputs("![the figures of the table, or what they come from](picture.svg)\n\n", page);
     for (size_t k = 0; k < table.count; k++)
@@ -1631,13 +1615,6 @@ static int study_page(const struct study_plan *plan, const json_t *figures, bool
     free(path);
     return code;
 }
-
-struct study_settings {
-    char *data, *output, *launch, *sets;
-    uint64_t budget_ns, link_bytes_per_s;
-    bool dry_run, emulates_nodes;
-    char *json;
-};
 
 /* clang-format off: one row each */
 #define FIELD(field) .offset = offsetof(struct study_settings, field)
@@ -1716,49 +1693,13 @@ static void print_reason(const char *reason)
     printf("%s%s\n", reason ? "  # " : "", reason ? reason : "");
 }
 
-static int show(const struct study_settings *settings, const struct study_plan *plan)
-{
-    const struct study_run *first = &plan->runs[0];
-    size_t done = 0;
-
-    for (size_t i = 0; i < plan->run_count; i++)
-        done += plan->runs[i].state == STUDY_DONE;
-    if (!done)
-        return fail(ENODATA, "no run of this study has a result: %s: %s", first->name,
-                    first->reason ? first->reason : "not run");
-    json_t *figures = study_figures(plan);
-    if (!figures)
-        return -EINVAL;
-    /* The runs that were left out or should not be trusted. */
-    json_t *doubts = json_put_new(figures, "doubts", json_array());
-    for (size_t i = 0; i < plan->run_count; i++) {
-        const struct study_run *run = &plan->runs[i];
-        if (run->reason)
-            json_array_append_new(doubts, json_pack("{s:o, s:b, s:o}", "run", json_text(run->name),
-                                                    "in_figures", run->state == STUDY_DONE,
-                                                    "reason", json_text(run->reason)));
-    }
-    int drawn = study_picture(plan, figures);
-    if (drawn < 0) /* the figures do not need the picture */
-        fprintf(stderr, "iobench study: no picture: %s\n", fail_reason());
-    int code = study_page(plan, figures, drawn == 0);
-    if (code == 0 && settings->json)
-        return json_file_write(settings->json, figures);
-    if (code == 0) {
-        study_text(stdout, plan, figures);
-        printf("\nPage  %s/page.md\n", plan->options->folder);
-    }
-    json_decref(figures);
-    return code;
-}
-
+/* Run what is due, and show the table, or write --json. */
 static int carry_out(const struct invocation *invocation, const struct study *study,
-                     const struct study_options *options)
+                     const struct study_settings *settings)
 {
-    const struct study_settings *settings = invocation->settings;
     struct study_plan plan;
     int status = COMMAND_OK;
-    int code = study_plan_make(&plan, study, options, invocation->allow_commands);
+    int code = study_plan_make(&plan, study, settings, invocation->allow_commands);
 
     if (code) {
         status = command_misused(invocation);
@@ -1779,12 +1720,40 @@ static int carry_out(const struct invocation *invocation, const struct study *st
         json_decref(figures);
     } else {
         char *needs = study_value(study, "study", "needs");
-        const char *lack = study_lacks(needs, options);
+        const char *lack = study_lacks(needs, settings);
+        size_t done = 0;
         free(needs);
         command_on_interrupt();
         code = lack ? fail(ENODEV, "%s: %s", study->name, lack) : study_carry_out(&plan);
+        for (size_t i = 0; i < plan.run_count; i++)
+            done += plan.runs[i].state == STUDY_DONE;
+        if (code == 0 && !done)
+            code = fail(ENODATA, "no run of this study has a result: %s: %s", plan.runs[0].name,
+                        plan.runs[0].reason ? plan.runs[0].reason : "not run");
+        json_t *figures = code == 0 ? study_figures(&plan) : NULL;
+        /* The runs that were left out or should not be trusted. */
+        json_t *doubts = json_put_new(figures, "doubts", json_array());
+        for (size_t i = 0; i < plan.run_count; i++)
+            if (plan.runs[i].reason)
+                json_array_append_new(doubts, json_pack("{s:o, s:b, s:o}", "run",
+                                                        json_text(plan.runs[i].name), "in_figures",
+                                                        plan.runs[i].state == STUDY_DONE, "reason",
+                                                        json_text(plan.runs[i].reason)));
         if (code == 0)
-            code = show(settings, &plan);
+            code = figures ? 0 : -EINVAL;
+        if (code == 0) {
+            const int drawn = study_picture(&plan, figures);
+            if (drawn < 0) /* the figures do not need the picture */
+                fprintf(stderr, "iobench study: no picture: %s\n", fail_reason());
+            code = study_page(&plan, figures, drawn == 0);
+        }
+        if (code == 0 && settings->json) {
+            code = json_file_write(settings->json, json_incref(figures));
+        } else if (code == 0) {
+            study_text(stdout, &plan, figures);
+            printf("\nPage  %s/page.md\n", settings->output);
+        }
+        json_decref(figures);
         status = code ? command_failed(invocation) : COMMAND_OK;
         for (size_t i = 0; i < plan.run_count && code == 0; i++)
             if (plan.runs[i].state == STUDY_FAILED)
@@ -1845,15 +1814,11 @@ static int run_study(const struct invocation *invocation)
                                     : file_format_path("study-%s", study.name);
     char *folder = name ? absolute(name) : NULL;
     char *sets = folder && settings->sets ? absolute(settings->sets) : NULL;
-    const struct study_options options = {.data = settings->data,
-                                          .folder = folder,
-                                          .launch = settings->launch,
-                                          .sets = sets,
-                                          .budget_s = (double)settings->budget_ns * 1e-9,
-                                          .emulates_nodes = settings->emulates_nodes,
-                                          .link_bytes_per_s = settings->link_bytes_per_s};
-    const bool is_set_up = folder && !sets == !settings->sets;
-    int status = is_set_up ? carry_out(invocation, &study, &options) : command_misused(invocation);
+    struct study_settings rooted = *settings;
+    rooted.output = folder;
+    rooted.sets = sets;
+    int status = folder && !sets == !settings->sets ? carry_out(invocation, &study, &rooted)
+                                                    : command_misused(invocation);
     free(sets);
     free(folder);
     free(name);

@@ -40,16 +40,6 @@ static bool is_argument(const char *text)
 
 /* ---- ranges ---- */
 
-static bool is_duration(const struct option_spec *row)
-{
-    return row && row->type == OPTION_DURATION;
-}
-
-static bool is_size(const struct option_spec *row)
-{
-    return row && row->type == OPTION_SIZE;
-}
-
 static int parse_number(const struct option_spec *row, const char *text, double *number)
 {
     uint64_t whole = 0;
@@ -60,9 +50,9 @@ static int parse_number(const struct option_spec *row, const char *text, double 
         *number = strtod(text, &end);
         return *text && !*end && isfinite(*number) ? 0 : -EINVAL;
     }
-    if (is_size(row))
+    if (row && row->type == OPTION_SIZE)
         code = option_parse_size(text, &whole);
-    else if (is_duration(row))
+    else if (row && row->type == OPTION_DURATION)
         code = option_parse_duration(text, &whole);
     else
         code = option_parse_count(text, &whole);
@@ -75,7 +65,9 @@ static void number_text(const struct option_spec *row, double number, char *text
 {
     static const char *const sizes[] = {"", "k", "m", "g", "t"}, *const times[] = {"ns", "us", "ms",
                                                                                    "s"};
-    const double step = is_size(row) ? 1024 : 1000;
+    const bool is_size = row && row->type == OPTION_SIZE;
+    const bool is_duration = row && row->type == OPTION_DURATION;
+    const double step = is_size ? 1024 : 1000;
     size_t unit = 0;
 
     if (row && row->type == OPTION_REAL) {
@@ -83,31 +75,16 @@ static void number_text(const struct option_spec *row, double number, char *text
         return;
     }
     number = nearbyint(number);
-    while ((is_size(row) && unit < 4) || (is_duration(row) && unit < 3)) {
+    while ((is_size && unit < 4) || (is_duration && unit < 3)) {
         if (number == 0 || fmod(number, step) != 0)
             break;
         number /= step;
         unit++;
     }
-    const char *suffix = is_duration(row) ? times[unit] : is_size(row) ? sizes[unit] : "";
-    if (is_size(row) && row->per_second && unit == 0)
+    const char *suffix = is_duration ? times[unit] : is_size ? sizes[unit] : "";
+    if (is_size && row->per_second && unit == 0)
         suffix = "b"; /* a rate needs a unit */
     snprintf(text, bytes, "%.0f%s", number, suffix);
-}
-
-static int add_numbers(struct sweep_axis *axis, double from, double to, double step, bool multiply)
-{
-    char text[48], last[48] = "";
-    int code = 0;
-
-    for (double number = from; code == 0 && number <= to * (1 + 1e-9);
-         number = multiply ? number * step : number + step) {
-        number_text(axis->row, number, text, sizeof text);
-        if (strcmp(text, last) != 0) /* skip values that round to the same integer */
-            code = add_value(axis, text);
-        snprintf(last, sizeof last, "%s", text);
-    }
-    return code;
 }
 
 /* Returns 0, 1 if text is not a range, or a negative errno with a reason. */
@@ -115,8 +92,8 @@ static int add_range(struct sweep_axis *axis, const char *text)
 {
     char parts[3][48];
     double from, to, step;
-    char kind, *end;
-    int used = 0;
+    char kind, *end, number[48], last[48] = "";
+    int used = 0, code = 0;
 
     if ((axis->row && (axis->row->type == OPTION_FLAG || axis->row->type == OPTION_CHOICE)) ||
         sscanf(text, "%47[^:]:%47[^:]:%c%47[^:]%n", parts[0], parts[1], &kind, parts[2], &used) !=
@@ -138,7 +115,13 @@ static int add_range(struct sweep_axis *axis, const char *text)
     if (!(from <= to) || !(step > 0) || (kind == 'x' && !(from > 0)))
         return fail(EINVAL, "--%s: %s: expected FROM:TO:xFACTOR or FROM:TO:+STEP, FROM at most TO",
                     axis->name, text);
-    return add_numbers(axis, from, to, step, kind == 'x');
+    for (; code == 0 && from <= to * (1 + 1e-9); from = kind == 'x' ? from * step : from + step) {
+        number_text(axis->row, from, number, sizeof number);
+        if (strcmp(number, last) != 0) /* skip values that round to the same integer */
+            code = add_value(axis, number);
+        snprintf(last, sizeof last, "%s", number);
+    }
+    return code;
 }
 
 /* ---- all ---- */
@@ -387,19 +370,17 @@ const struct sweep_figures *sweep_at(const struct sweep_table *table, uint32_t c
     return &table->figures[(size_t)round * table->plan->cells + cell];
 }
 
-/* Nodes may have copies of a set, which are other files. */
-static bool is_other_set(const struct sweep_figures *a, const struct sweep_figures *b)
-{
-    return a->set_samples != b->set_samples || a->set_bytes != b->set_bytes ||
-           (a->files && b->files && a->host == b->host && a->files != b->files);
-}
-
 const struct sweep_figures *sweep_of_other_set(const struct sweep_table *table,
                                                const struct sweep_figures *figures)
 {
     for (size_t i = 0; figures->set && i < (size_t)table->rounds * table->plan->cells; i++) {
         const struct sweep_figures *other = &table->figures[i];
-        if (other->is_valid && other->set == figures->set && is_other_set(other, figures))
+        /* Nodes may have copies of a set, which are other files. */
+        const bool are_other_files = figures->files && other->files &&
+                                     figures->host == other->host && figures->files != other->files;
+        if (other->is_valid && other->set == figures->set &&
+            (figures->set_samples != other->set_samples || figures->set_bytes != other->set_bytes ||
+             are_other_files))
             return other;
     }
     return NULL;
@@ -488,32 +469,6 @@ struct paired sweep_against_first(const struct sweep_table *table, uint32_t cell
                               &other_caches);
 }
 
-/* Correct the p-values of the effects that could be tested. */
-static void correct(struct sweep_effect *effects, size_t count)
-{
-    double p[PAIRED_HOLM_MAX];
-    size_t tested = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        effects[i].p_corrected = effects[i].paired.p;
-        tested += isfinite(effects[i].paired.p) != 0;
-    }
-    const bool holm = tested <= PAIRED_HOLM_MAX;
-    size_t next = 0;
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(effects[i].paired.p) && holm)
-            p[next++] = effects[i].paired.p;
-        else if (isfinite(effects[i].paired.p))
-            effects[i].p_corrected = fmin(1, effects[i].paired.p * (double)tested);
-    if (!holm)
-        return;
-    paired_holm(p, tested);
-    next = 0;
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(effects[i].paired.p))
-            effects[i].p_corrected = p[next++];
-}
-
 struct sweep_effect *sweep_effects(const struct sweep_table *table, size_t *count)
 {
     const struct sweep_plan *plan = table->plan;
@@ -523,14 +478,22 @@ struct sweep_effect *sweep_effects(const struct sweep_table *table, size_t *coun
     for (size_t i = 0; i < plan->axis_count; i++)
         most += plan->axes[i].count - 1;
     struct sweep_effect *effects = memory_array(most, sizeof *effects);
-    for (size_t i = 0; effects && i < plan->axis_count; i++)
+    double *p = effects ? memory_array(most, sizeof *p) : NULL;
+    if (!p) {
+        free(effects);
+        return NULL;
+    }
+    for (size_t i = 0; i < plan->axis_count; i++)
         for (size_t digit = 1; digit < plan->axes[i].count; digit++) {
-            struct sweep_effect *effect = &effects[(*count)++];
+            struct sweep_effect *effect = &effects[*count];
             *effect = (struct sweep_effect){.axis = i, .digit = digit};
             effect->paired =
                 compare_with_first(table, i, digit, 0, plan->cells, &effect->cache_pairs);
+            p[(*count)++] = effect->paired.p;
         }
-    if (effects)
-        correct(effects, *count);
+    paired_holm(p, *count);
+    for (size_t i = 0; i < *count; i++)
+        effects[i].p_corrected = p[i];
+    free(p);
     return effects;
 }
