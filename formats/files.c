@@ -359,20 +359,6 @@ static int files_shard_close(void *state, bool commit)
     return code;
 }
 
-/* The whole tree is one shard, since all samples share the classes. */
-static int files_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
-{
-    size_t length = strlen(folder);
-
-    (void)shard;
-    if (shards == 0)
-        return 1;
-    while (length > 1 && folder[length - 1] == '/')
-        length--;
-    *path = strndup(folder, length);
-    return *path ? 0 : fail(ENOMEM, "out of memory for a path");
-}
-
 const struct format_ops format_files = {
     .plugin = {.name = "files",
                .summary = "plain image files, ROOT/CLASS/IMAGE",
@@ -385,5 +371,5 @@ const struct format_ops format_files = {
     .shard_open = files_shard_open,
     .shard_append = files_shard_append,
     .shard_close = files_shard_close,
-    .shard_path = files_shard_path,
+    .naming = {.alone = "", .most = 1}, /* all samples share the classes */
 };

@@ -22,7 +22,7 @@
 
 static bool can_write(const struct format_ops *ops)
 {
-    return ops->shard_open && ops->shard_append && ops->shard_close && ops->shard_path;
+    return ops->shard_open && ops->shard_append && ops->shard_close;
 }
 
 /* "recordio, shards": those that may be written, or all. */
@@ -50,10 +50,24 @@ int format_check_writable(const struct plugin *format)
 int format_shard_path(const struct plugin *format, const char *folder, uint32_t shard,
                       uint32_t shards, char **path)
 {
-    int code = format_check_writable(format);
+    const struct format_ops *ops = format_of(format);
+    const char *alone = shards == 1 || ops->naming.most ? ops->naming.alone : NULL;
+    int code = format_check_writable(format), bytes = (int)strlen(folder);
+    char count[16] = "";
 
     *path = NULL;
-    return code ? code : format_of(format)->shard_path(folder, shard, shards, path);
+    if (code || shards == 0)
+        return code ? code : (int)ops->naming.most;
+    while (alone && !*alone && bytes > 1 && folder[bytes - 1] == '/')
+        bytes--;
+    if (ops->naming.has_count)
+        snprintf(count, sizeof count, "-of-%05u", shards);
+    if (!alone)
+        *path = file_format_path("%s/train-%0*u%s%s", folder, ops->naming.digits, shard, count,
+                                 ops->naming.end);
+    else
+        *path = *alone ? file_join(folder, alone) : file_format_path("%.*s", bytes, folder);
+    return *path ? 0 : -ENOMEM;
 }
 
 const struct plugin *format_most_likely(const char *path, int *surest)

@@ -70,15 +70,20 @@ struct format_ops {
     /* Returns 0 if this build can write it, else -ENOTSUP with a reason. NULL: it can, or the
      * format is read-only. */
     int (*writable)(void);
-    /* The other four calls write; all are NULL in a read-only format. path: the file to create, as
-     * named by shard_path(); for files a new or empty folder. */
+    /* The other calls write; all are NULL in a read-only format. path: the file to create, as named
+     * by format_shard_path(); for files a new or empty folder. */
     int (*shard_open)(void *state, const void *settings, const char *path);
     int (*shard_append)(void *state, const struct sample *sample);
     /* commit false: abandon and remove the shard. Called after every shard_open(). */
     int (*shard_close)(void *state, bool commit);
-    /* Return the path of shard number shard of shards below folder, e.g. "train-00003-of-01024".
-     * shards 0: assume the most shards this format can have (0: any number). */
-    int (*shard_path)(const char *folder, uint32_t shard, uint32_t shards, char **path);
+    /* How shards are named: "train-00003-of-01024.rec". */
+    struct {
+        const char *alone; /* the only one; "": the folder itself. NULL: as one of many */
+        uint32_t most;     /* shards of a set; 0: any number */
+        int digits;
+        bool has_count; /* "-of-..." */
+        const char *end;
+    } naming;
 };
 
 extern const struct plugin *const format_registry[];
@@ -95,7 +100,8 @@ const struct plugin *format_most_likely(const char *path, int *surest);
 /* Returns 0, or -ENOTSUP with a reason: what this build lacks, or the writable formats. */
 int format_check_writable(const struct plugin *format);
 
-/* Return the path of a shard, see shard_path. -ENOTSUP as above. */
+/* Return the path of shard number shard of shards below folder. shards 0: return the most shards
+ * that this format can have (0: any number). -ENOTSUP as above. */
 int format_shard_path(const struct plugin *format, const char *folder, uint32_t shard,
                       uint32_t shards, char **path);
 

@@ -490,16 +490,6 @@ static int lmdb_parse(const void *settings, const struct shard *shard, const voi
     return code;
 }
 
-/* A data set is one database; LMDB tools know no shards. */
-static int lmdb_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
-{
-    (void)shard;
-    if (shards == 0)
-        return 1;
-    *path = file_join(folder, "data.mdb");
-    return *path ? 0 : -ENOMEM;
-}
-
 const struct format_ops format_lmdb = {
     .plugin = {.name = "lmdb",
                .summary = "LMDB of Caffe (Datum), Caffe2 (TensorProtos) or LSUN (images)",
@@ -513,5 +503,5 @@ const struct format_ops format_lmdb = {
     .shard_open = lmdb_write_open,
     .shard_append = lmdb_write_append,
     .shard_close = lmdb_write_close,
-    .shard_path = lmdb_shard_path,
+    .naming = {.alone = "data.mdb", .most = 1}, /* LMDB tools know no shards */
 };

@@ -312,15 +312,6 @@ static int recordio_shard_close(void *state, bool commit)
     return code ? code : rec_code;
 }
 
-static int recordio_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
-{
-    if (shards == 0)
-        return 0;
-    *path = shards == 1 ? file_join(folder, "train.rec")
-                        : file_format_path("%s/train-%05u-of-%05u.rec", folder, shard, shards);
-    return *path ? 0 : -ENOMEM;
-}
-
 const struct format_ops format_recordio = {
     .plugin = {.name = "recordio",
                .summary = "RecordIO files (.rec) of MXNet",
@@ -334,5 +325,5 @@ const struct format_ops format_recordio = {
     .shard_open = recordio_shard_open,
     .shard_append = recordio_shard_append,
     .shard_close = recordio_shard_close,
-    .shard_path = recordio_shard_path,
+    .naming = {.alone = "train.rec", .digits = 5, .has_count = true, .end = ".rec"},
 };

@@ -502,14 +502,6 @@ static int tar_write_close(void *state, bool commit)
     return code ? code : closed;
 }
 
-static int tar_write_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
-{
-    if (shards == 0)
-        return 0;
-    *path = file_format_path("%s/train-%06u.tar", folder, shard);
-    return *path ? 0 : -ENOMEM;
-}
-
 const struct format_ops format_tar = {
     .plugin = {.name = "tar",
                .summary = "tar shards of WebDataset",
@@ -523,5 +515,5 @@ const struct format_ops format_tar = {
     .shard_open = tar_write_open,
     .shard_append = tar_write_append,
     .shard_close = tar_write_close,
-    .shard_path = tar_write_path,
+    .naming = {.digits = 6, .end = ".tar"},
 };

@@ -670,14 +670,6 @@ static int tfrecord_shard_close(void *state, bool commit)
     return code ? code : sink_code;
 }
 
-static int tfrecord_shard_path(const char *folder, uint32_t shard, uint32_t shards, char **path)
-{
-    if (shards == 0)
-        return 0;
-    *path = file_format_path("%s/train-%05u-of-%05u", folder, shard, shards);
-    return *path ? 0 : -ENOMEM;
-}
-
 const struct format_ops format_shards = {
     .plugin = {.name = "shards",
                .alias = "tfrecord",
@@ -692,5 +684,5 @@ const struct format_ops format_shards = {
     .shard_open = tfrecord_shard_open,
     .shard_append = tfrecord_shard_append,
     .shard_close = tfrecord_shard_close,
-    .shard_path = tfrecord_shard_path,
+    .naming = {.digits = 5, .has_count = true, .end = ""},
 };

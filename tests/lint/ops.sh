@@ -16,9 +16,9 @@ lint() {
 }
 
 bad cmd/pack/x.c 'int x = format_of(row)->detect(path);'
-bad cmd/pack/x.c 'int x = format_of(pack->format.plugin)->shard_path(a, 0, 0, &path);'
+bad cmd/pack/x.c 'int x = format_of(pack->format.plugin)->writable();'
 bad cmd/pack/x.c '    code = format_of(target->format)
-               ->shard_path(whole);'
+               ->detect(whole);'
 bad readers/x.c 'reader->ops->release(reader->state, request);'
 bad cmd/x.c 'ops->index(path);'
 good formats/format.c 'return format_of(plugin)->detect(path);'

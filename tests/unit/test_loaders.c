@@ -71,11 +71,12 @@ static void write_set(const char *format_text, const char *folder, struct plugin
 
     assert_int_equal(plugin_choose("format", format_registry, format_text, format), 0);
     assert_int_equal(folder_make_path(folder_path(folder)), 0);
-    const struct format_ops *ops = format_of(format->plugin);
-    const uint32_t shards = ops->shard_path(folder_path(folder), 0, 0, NULL) == 1 ? 1 : SHARDS;
+    char *path;
+    const int most = format_shard_path(format->plugin, folder_path(folder), 0, 0, &path);
+    const uint32_t shards = most == 1 ? 1 : SHARDS;
     for (uint32_t shard = 0; shard < shards; shard++) {
-        char *path;
-        assert_int_equal(ops->shard_path(folder_path(folder), shard, shards, &path), 0);
+        assert_int_equal(
+            format_shard_path(format->plugin, folder_path(folder), shard, shards, &path), 0);
         assert_int_equal(format_writer_open(&writer, format, path), 0);
         uint64_t end = SAMPLES * (shard + 1) / shards;
         for (; number < end; number++) {

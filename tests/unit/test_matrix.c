@@ -65,10 +65,8 @@ static size_t make_image(struct random *random, uint8_t *image)
     return bytes;
 }
 
-/* Returns false if this build cannot write the format. */
-static bool write_shards(const struct plugin_choice *format, const char *folder, uint32_t shards)
+static void write_shards(const struct plugin_choice *format, const char *folder, uint32_t shards)
 {
-    const struct format_ops *ops = format_of(format->plugin);
     static uint8_t image[IMAGE_BYTES_MAX];
     struct random random = random_start(11);
     uint64_t written = 0;
@@ -76,15 +74,8 @@ static bool write_shards(const struct plugin_choice *format, const char *folder,
     for (uint32_t shard = 0; shard < shards; shard++) {
         struct format_writer writer;
         char *path = NULL;
-        assert_int_equal(ops->shard_path(folder, shard, shards, &path), 0);
-        int code = format_writer_open(&writer, format, path);
-        if (code == -ENOTSUP) {
-            print_message("%s\n", fail_reason());
-            format_writer_close(&writer, false);
-            free(path);
-            return false;
-        }
-        assert_int_equal(code, 0);
+        assert_int_equal(format_shard_path(format->plugin, folder, shard, shards, &path), 0);
+        assert_int_equal(format_writer_open(&writer, format, path), 0);
         for (uint64_t end = samples_total * (shard + 1) / shards; written < end; written++) {
             char name[64];
             int length =
@@ -104,7 +95,6 @@ static bool write_shards(const struct plugin_choice *format, const char *folder,
             fail_msg("%s: %s", format->plugin->name, fail_reason());
         free(path);
     }
-    return true;
 }
 
 static const struct engine_hooks hooks = {0};
@@ -195,19 +185,14 @@ static void check_format(const struct plugin *plugin)
     snprintf(folder, sizeof folder, "%s/%s", test_folder, plugin->name);
     assert_int_equal(folder_make_path(folder), 0);
     assert_int_equal(plugin_choose("format", format_registry, plugin->name, &format), 0);
-    uint32_t most = 0;
-    char *unused_path = NULL;
-    if (!format_of(plugin)->shard_path) { /* read only */
+    char *unused_path;
+    const int most = format_shard_path(plugin, folder, 0, 0, &unused_path);
+    if (most < 0) { /* not by this build, or read only */
+        print_message("%s\n", fail_reason());
         plugin_release(&format);
         return;
     }
-    int limit = format_of(plugin)->shard_path(folder, 0, 0, &unused_path);
-    most = limit > 0 ? (uint32_t)limit : 4;
-    free(unused_path);
-    if (!write_shards(&format, folder, most < 4 ? most : 4)) {
-        plugin_release(&format);
-        return;
-    }
+    write_shards(&format, folder, most == 1 ? 1 : 4);
     if (format_catalog(&format, folder, false, &(struct format_scan){0}, &catalog))
         fail_msg("%s: %s", plugin->name, fail_reason());
     assert_int_equal(catalog->record_count, samples_total);
@@ -244,7 +229,7 @@ static int write_large(const struct plugin_choice *format, const char *folder)
     for (uint32_t shard = 0; shard < 2 && code == 0; shard++) {
         struct format_writer writer;
         char *path = NULL;
-        assert_int_equal(format_of(format->plugin)->shard_path(folder, shard, 2, &path), 0);
+        assert_int_equal(format_shard_path(format->plugin, folder, shard, 2, &path), 0);
         code = format_writer_open(&writer, format, path);
         for (uint32_t i = 0; code == 0 && i < 3; i++) {
             char name[] = "a/0.jpg";
@@ -329,7 +314,7 @@ static void each_call_matters(void **unused)
         struct plugin_choice format;
         char folder[512], pattern[520], *path = NULL;
         glob_t indexes; /* .idx files only save reads */
-        if (!format_of(*plugin)->shard_path || format_of(*plugin)->shard_path("", 0, 0, &path) > 0)
+        if (!format_of(*plugin)->shard_open || format_shard_path(*plugin, "", 0, 0, &path))
             continue; /* read only, or of one file */
         snprintf(folder, sizeof folder, "%s/large-%s", test_folder, (*plugin)->name);
         assert_int_equal(folder_make_path(folder), 0);

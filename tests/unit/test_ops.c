@@ -31,7 +31,6 @@ static void make_read_only(void)
     read_only.shard_open = NULL;
     read_only.shard_append = NULL;
     read_only.shard_close = NULL;
-    read_only.shard_path = NULL;
 }
 
 static void check_refused(int code)

@@ -577,7 +577,7 @@ static void what_is_written_is_read(void **unused)
     uint8_t *copy;
 
     memset(long_name, 'n', sizeof long_name - 1);
-    assert_int_equal(format_of(tar.plugin)->shard_path(test_folder, 3, 5, &path), 0);
+    assert_int_equal(format_shard_path(tar.plugin, test_folder, 3, 5, &path), 0);
     assert_non_null(strstr(path, "/train-000003.tar"));
     assert_int_equal(format_writer_open(&writer, &tar, path), 0);
     for (unsigned i = 0; i < COUNT; i++) {
