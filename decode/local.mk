@@ -12,16 +12,13 @@ if HAVE_WEBP
 libiobench_a_SOURCES += decode/webp.c
 endif
 libiobench_a_SOURCES += \
-	decode/baseline/baseline.c decode/baseline/baseline.h decode/baseline/bits.h \
-	decode/baseline/cmov.h decode/baseline/colour.h decode/baseline/colour_template.h \
+	decode/baseline/baseline.c decode/baseline/baseline.h \
 	decode/baseline/entropy.h decode/baseline/entropy_template.h \
 	decode/baseline/huffman.c decode/baseline/huffman.h \
-	decode/baseline/idct.c decode/baseline/idct.h decode/baseline/idct_template.h \
+	decode/baseline/idct.c decode/baseline/idct_template.h \
 	decode/baseline/kernels.c decode/baseline/kernels.h decode/baseline/kernels_template.h \
-	decode/baseline/kernels_avx2.c decode/baseline/kernels_avx512.c decode/baseline/kernels_c.c \
-	decode/baseline/kernels_neon.c \
-	decode/baseline/markers.c decode/baseline/markers.h \
-	decode/baseline/progressive_template.h decode/baseline/reduced_template.h
+	decode/baseline/kernels_avx2.c decode/baseline/kernels_avx512.c decode/baseline/kernels_neon.c \
+	decode/baseline/markers.c decode/baseline/markers.h
 EXTRA_DIST += decode/baseline/README.md
 
 if HAVE_CUDA

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows on demand: as many rows of MCUs are decoded (entropy.h) and transformed (idct.h) into
+ * Rows on demand: as many rows of MCUs are decoded (entropy.h) and transformed (kernels.h) into
  * planes, the samples of a component, which hold the last two rows in a ring, as the next row of
- * pixels needs, which is upsampled and converted (colour.h). What the region does not need is only
+ * pixels needs, which is upsampled and converted. What the region does not need is only
  * stepped over, but for the DC values: rows above it and columns beside it. Rows below it are not
  * touched.
  *
@@ -10,7 +10,6 @@
  */
 #include "decode/baseline/baseline.h"
 
-#include "decode/baseline/bits.h"
 #include "decode/baseline/kernels.h"
 #include "decode/baseline/markers.h"
 

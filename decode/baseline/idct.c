@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "decode/baseline/idct.h"
+#include "decode/baseline/kernels.h"
 
 #include "decode/baseline/markers.h"
 

@@ -8,8 +8,6 @@
 #endif
 #include <immintrin.h>
 
-#include "decode/baseline/cmov.h"
-
 #define BASELINE_NAME(name) avx2_##name
 #define BASELINE_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt")))
 #define BASELINE_EXTRACT(value, where) __bextr_u64(value, where)

@@ -8,8 +8,6 @@
 #endif
 #include <immintrin.h>
 
-#include "decode/baseline/cmov.h"
-
 #define BASELINE_NAME(name) avx512_##name
 #define BASELINE_TARGET \
     __attribute__((target("avx2,bmi,bmi2,lzcnt,avx512f,avx512bw,avx512vl,avx512dq")))

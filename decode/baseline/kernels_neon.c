@@ -8,8 +8,6 @@
 #endif
 #include <arm_neon.h>
 
-#include "decode/baseline/cmov.h"
-
 #define BASELINE_NAME(name) neon_##name
 #define BASELINE_TARGET
 #define BASELINE_AT_END(entry, a, x, b, y, c, z) BASELINE_CMOVS(entry, a, x, b, y, c, z)
@@ -180,7 +178,7 @@ static inline bool neon_extreme(int16x4_t a, int16x4_t b)
 
 #define COLOUR_PIXELS 16
 
-/* Eight pixels in 16 bits, by the constants of colour_template.h. */
+/* Eight pixels in 16 bits, by the constants of kernels_template.h. */
 static inline uint8x8x4_t neon_pixels(uint8x8_t y, uint8x8_t cb, uint8x8_t cr)
 {
     const int16x8_t light = vreinterpretq_s16_u16(vmovl_u8(y));
