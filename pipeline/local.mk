@@ -2,8 +2,7 @@
 libiobench_a_SOURCES += \
 	pipeline/settings/job.c \
 	pipeline/settings/job.h \
-	pipeline/settings/job_options.h \
-	pipeline/settings/settings.h
+	pipeline/settings/job_options.h
 libiobench_a_SOURCES += \
 	pipeline/result/gather.c \
 	pipeline/result/result.c \
@@ -11,24 +10,15 @@ libiobench_a_SOURCES += \
 	pipeline/result/timeline.c \
 	pipeline/result/timeline.h
 libiobench_a_SOURCES += \
-	pipeline/loader/arenas.c \
-	pipeline/loader/arenas.h \
 	pipeline/loader/blocks.c \
 	pipeline/loader/blocks.h \
-	pipeline/loader/config.h \
-	pipeline/loader/fetch.h \
 	pipeline/loader/loader.c \
 	pipeline/loader/loader.h \
-	pipeline/loader/needs.c \
 	pipeline/loader/window.c \
 	pipeline/loader/window.h
 libiobench_a_SOURCES += \
-	pipeline/engine/account.c \
-	pipeline/engine/account.h \
 	pipeline/engine/batches.c \
 	pipeline/engine/batches.h \
-	pipeline/engine/budget.c \
-	pipeline/engine/budget.h \
 	pipeline/engine/decoders.c \
 	pipeline/engine/decoders.h \
 	pipeline/engine/engine.c \

@@ -11,7 +11,7 @@
 
 #include "cmd/checkpoint/save.h"
 #include "pipeline/result/result.h"
-#include "pipeline/settings/settings.h"
+#include "pipeline/settings/job.h"
 #include "ranks/ranks.h"
 #include "telemetry/storage.h"
 

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/engine/engine.h"
 
+#include "base/bump.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/heap.h"
 #include "base/memory.h"
-#include "base/bump.h"
 #include "base/thread.h"
-#include "pipeline/engine/account.h"
 #include "pipeline/engine/batches.h"
-#include "pipeline/engine/budget.h"
+#include "pipeline/engine/decoders.h"
 #include "pipeline/evidence/validity.h"
 #include "pipeline/loader/loader.h"
-#include "pipeline/engine/decoders.h"
 #include "trainer/trainer.h"
 
 #include <assert.h>
@@ -24,6 +22,332 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+/* ---- the memory that a job needs, checked before anything is allocated ---- */
+
+struct budget {
+    uint64_t records, tables, batches, decode, hints; /* bytes */
+    uint64_t available;
+};
+
+/* Return the memory still available to this rank: its share of the machine's or of the control
+ * group's memory, or the rest of --memory-limit, of which a network already uses held_bytes;
+ * and which of these decides. */
+static struct headroom budget_headroom(const struct engine_config *config, uint64_t held_bytes)
+{
+    const uint64_t limit_bytes = config->job->cold.memory_limit_bytes;
+    const uint64_t held = held_bytes < limit_bytes ? held_bytes : limit_bytes;
+    struct headroom headroom;
+
+    headroom_find(&headroom, "/proc", "/sys");
+    headroom.available_bytes /= config->ranks ? config->ranks->place.local_ranks : 1;
+    if (limit_bytes && limit_bytes - held < headroom.available_bytes) {
+        headroom.available_bytes = limit_bytes - held;
+        headroom.cause = "--memory-limit";
+    }
+    return headroom;
+}
+
+static uint64_t total_bytes(const struct budget *budget)
+{
+    return budget->records + budget->tables + budget->batches + budget->decode + budget->hints;
+}
+
+static int check_total(const struct budget *budget, const char *cause)
+{
+    char total[32], available[32], records[32], tables[32], batches[32], decode[32], bytes[32],
+        hints[64] = "";
+
+    if (total_bytes(budget) <= budget->available)
+        return 0;
+    if (budget->hints)
+        snprintf(hints, sizeof hints, ", entry points %s",
+                 bytes_text(budget->hints, bytes, sizeof bytes));
+    return fail(ENOMEM,
+                "this needs %s of memory (records %s, their tables %s, batches %s, decoders %s%s), "
+                "and %s allows %s: give less to --memory, --shuffle, --batch-size, --prefetch or "
+                "--decode-threads",
+                bytes_text(total_bytes(budget), total, sizeof total),
+                bytes_text(budget->records, records, sizeof records),
+                bytes_text(budget->tables, tables, sizeof tables),
+                bytes_text(budget->batches, batches, sizeof batches),
+                bytes_text(budget->decode, decode, sizeof decode), hints, cause,
+                bytes_text(budget->available, available, sizeof available));
+}
+
+/* Divide the memory, see result->memory_bytes and the following; either way fills *result as far as
+ * it got. workers: decode threads; decoder_bytes: held by each one's decoder. Returns 0, or -ENOMEM
+ * with a reason that gives both figures. */
+static int budget_make(const struct engine_config *config, const struct plan_traits *plan,
+                       uint32_t workers, uint64_t batches_bytes, uint64_t decoder_bytes,
+                       uint64_t held_bytes, struct result *result)
+{
+    const struct job *job = config->job;
+    const struct catalog *catalog = config->catalog;
+    const struct headroom headroom = budget_headroom(config, held_bytes);
+    const uint64_t limit_bytes = job->cold.memory_limit_bytes, asked = job->read.memory_bytes;
+    const uint64_t set_bytes = catalog_data_bytes(catalog);
+    const bool direct = config->plugins->direct;
+    const char *shuffle = config->plugins->shuffle.text;
+    const unsigned long long slots = plan->slots;
+    struct budget budget = {.batches = batches_bytes,
+                            .decode = workers * (catalog->record_bytes_max + decoder_bytes),
+                            .hints = hinting_bytes(config->hinting, catalog->record_count),
+                            .available = headroom.available_bytes};
+    const uint64_t fixed = total_bytes(&budget);
+    char least[32], given[32], limit[32], set[32], held[32], batches[32], records[32];
+
+    result->hints.memory_bytes = budget.hints;
+    result->memory_needed_bytes = fixed;
+    result->memory_available_bytes = budget.available;
+    int code = check_total(&budget, headroom.cause); /* too much even without records? */
+    if (code)
+        return code;
+    /* The memory of the records: --memory, or what they want of their share. Under --memory-limit a
+     * buffered read in flight is charged twice, for its record memory and for its page cache, which
+     * the kernel cannot reclaim until it is filled: the kernel kills the process instead. */
+    const struct loader_memory need =
+        loader_memory_needed(catalog, plan, &job->read, job->order.window);
+    const uint64_t share = (budget.available - fixed) / (limit_bytes && !direct ? 4 : 2);
+    bytes_text(need.least_bytes, least, sizeof least);
+    bytes_text(asked ? asked : share, given, sizeof given);
+    if (asked && asked < need.least_bytes)
+        return fail(ENOMEM,
+                    "shuffle %s holds %llu records, which needs at least %s; --memory allows %s: "
+                    "give more, or a smaller shuffle",
+                    shuffle, slots, least, given);
+    if (!asked && share < need.least_bytes)
+        return fail(ENOMEM,
+                    "shuffle %s holds %llu records, which needs at least %s; their share of the "
+                    "free memory is %s: use a smaller shuffle, or force it with --memory %llu",
+                    shuffle, slots, least, given, (unsigned long long)need.least_bytes);
+    budget.records = asked ? asked : need.wanted_bytes < share ? need.wanted_bytes : share;
+    if (!asked && share < need.wanted_bytes)
+        result_notice(result, "record memory is capped at a %s of the free memory",
+                      share < budget.available / 2 ? "quarter" : "half");
+    const struct coalesce wanted = loader_reads(catalog, UINT64_MAX, &job->read, job->order.window);
+    result->memory_bytes = budget.records;
+    result->reads = loader_reads(catalog, budget.records, &job->read, job->order.window);
+    if (job->order.window && result->reads.window != wanted.window)
+        result_notice(
+            result,
+            "--window %u: record memory of %s holds windows of %u records; it takes "
+            "--memory %s",
+            wanted.window, bytes_text(budget.records, records, sizeof records),
+            result->reads.window,
+            bytes_text(coalesce_memory_bytes(catalog, wanted.window, job->read.block_bytes), given,
+                       sizeof given));
+    budget.tables = loader_tables_bytes(&result->reads, plan, budget.records,
+                                        direct ? HEAP_ALIGNMENT : LOADER_ALIGNMENT_BUFFERED) +
+                    (job->output.trace ? (DECODERS_RING + workers) * sizeof(struct trace_ring) : 0);
+    result->memory_needed_bytes = total_bytes(&budget);
+    bytes_text(limit_bytes, limit, sizeof limit);
+    if (limit_bytes && direct)
+        result_notice(result,
+                      "--memory-limit %s has no effect on direct reads: they do not use the page "
+                      "cache",
+                      limit);
+    else if (limit_bytes >= set_bytes + total_bytes(&budget) + held_bytes)
+        result_notice(result,
+                      "--memory-limit %s has no effect: the data set of %s fits into it, and later "
+                      "epochs can be read out of memory; give less than the set",
+                      limit, bytes_text(set_bytes, set, sizeof set));
+    /* Above the limit the kernel would kill the process without a message. */
+    if (limit_bytes &&
+        held_bytes + budget.batches + budget.hints + budget.records * (direct ? 1 : 2) >
+            limit_bytes / 4 * 3) {
+        bytes_text(held_bytes, held, sizeof held);
+        return fail(ENOMEM,
+                    "--memory-limit %s: %s%s%sbatches take %s and records in flight %s%s, which "
+                    "leaves too little for the rest: allow more, or give less to --batch-size, "
+                    "--prefetch or --memory",
+                    limit, held_bytes ? "the network takes " : "", held_bytes ? held : "",
+                    held_bytes ? ", " : "", bytes_text(budget.batches, batches, sizeof batches),
+                    bytes_text(budget.records, records, sizeof records),
+                    direct ? "" : ", and as much in the page cache");
+    }
+    return check_total(&budget, headroom.cause);
+}
+
+/* ---- the account of an epoch ---- */
+
+static double cpu_seconds(const struct timeval *time)
+{
+    return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
+}
+
+static uint64_t hints_ns(const struct account *account)
+{
+    return account->hinting ? counter_get(&account->hinting->ns) : 0;
+}
+
+/* Stop the epoch's clock. */
+static void account_stop(struct account *account)
+{
+    const struct loader_waits now = loader_waits(account->loader), *before = &account->waits;
+    struct result_epoch *epoch = account->epoch;
+    struct result_waits *waits = &epoch->waits;
+
+    /* Both moments are while the clock runs: no stage waits longer than its threads had time. */
+    *waits = (struct result_waits){
+        .loader_storage_ns = now.storage_ns - before->storage_ns,
+        .loader_memory_ns = now.memory_ns - before->memory_ns,
+        .decode_input_ns = now.records_ns - before->records_ns,
+        .decode_slot_ns = batches_open_wait_ns(account->batches) - account->open_wait_ns,
+        .decode_hints_ns = hints_ns(account) - account->hints_ns,
+        .trainer_input_ns = epoch->wait_ns,
+    };
+    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+    /* A decode thread either waits, or makes hints, or decodes. */
+    waits->decode_busy_ns = account->workers * epoch->wall_ns - waits->decode_input_ns -
+                            waits->decode_slot_ns - waits->decode_hints_ns;
+}
+
+void account_reads(struct account *account, const struct loader_figures *loader)
+{
+    struct result_epoch *epoch = account->epoch;
+    enum { BATCHES_LEAST = 20 };
+
+    if (loader->read_end_ns <= loader->quarter_ns || loader->quarter_ns == 0)
+        return;
+    epoch->read_head_ns = loader->head_ns;
+    epoch->read_rest_ns = loader->read_end_ns - loader->quarter_ns;
+    const uint64_t read = epoch->samples - epoch->samples / 4;
+    const uint64_t taken = pace_amount(&account->taken, loader->read_end_ns) -
+                           pace_amount(&account->taken, loader->quarter_ns);
+    const uint64_t apart = read > taken ? read - taken : taken - read;
+    if (epoch->batches < BATCHES_LEAST || apart > read / 10)
+        return;
+    epoch->steady_samples = read;
+    epoch->steady_ns = epoch->read_rest_ns;
+}
+
+/* Wait until the reads have ended, and add figures known only then. */
+static void account_end(struct account *account)
+{
+    struct result_epoch *epoch = account->epoch;
+    const struct rusage *before = &account->usage;
+    struct loader_figures loader;
+    struct rusage after;
+
+    getrusage(RUSAGE_SELF, &after);
+    epoch->cpu_user_s = cpu_seconds(&after.ru_utime) - cpu_seconds(&before->ru_utime);
+    epoch->cpu_system_s = cpu_seconds(&after.ru_stime) - cpu_seconds(&before->ru_stime);
+    if (loader_epoch_figures(account->loader, &loader)) {
+        epoch->requests = loader.requests;
+        epoch->request_bytes = loader.request_bytes;
+        epoch->shuffle_ns = loader.plan_ns;
+        epoch->order_ns = loader.plan_ns < account->order_ns ? loader.plan_ns : account->order_ns;
+        epoch->storage_idle_ns = loader.idle_ns;
+        if (loader.read_start_ns && loader.read_end_ns > loader.read_start_ns) {
+            epoch->read_samples = epoch->samples + loader.spare;
+            epoch->read_ns = loader.read_end_ns - loader.read_start_ns;
+        }
+        account_reads(account, &loader);
+        if (loader.read_end_ns)
+            recorder_mark(account->recorder, "drain", epoch->epoch, loader.read_end_ns);
+    }
+    epoch->limit = result_epoch_limit(epoch, account->workers, account->reads);
+}
+
+void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns)
+{
+    struct result_epoch *epoch = account->epoch;
+
+    if (epoch->batches++ == 0) {
+        epoch->first_batch_ns = taken_ns - epoch->start_ns;
+        epoch->first_step_ns = account->idle_ns - epoch->start_ns;
+    } else {
+        epoch->paced_samples += batch->account.samples;
+        epoch->paced_bytes += batch->account.record_bytes;
+        epoch->paced_ns = taken_ns - epoch->start_ns - epoch->first_batch_ns;
+    }
+    epoch->samples += batch->account.samples;
+    epoch->skipped += batch->account.skipped;
+    epoch->record_bytes += batch->account.record_bytes;
+    epoch->digest_sum += batch->account.digest_sum;
+    epoch->digest_xor ^= batch->account.digest_xor;
+    pace_add(&account->taken, taken_ns, epoch->samples);
+    meter_add(account->meter, METER_TRAINED_COUNT, batch->count);
+}
+
+static void tell_wait(struct account *account, uint64_t wait_ns)
+{
+    account->told_wait_ns += wait_ns;
+    meter_add(account->meter, METER_TRAINER_BATCH_NS, wait_ns);
+}
+
+void account_idle(struct account *account, uint64_t now_ns)
+{
+    const uint64_t idle_ns = now_ns - account->idle_ns;
+    const uint64_t owed_ns = idle_ns < account->owed_wait_ns ? idle_ns : account->owed_wait_ns;
+
+    account->owed_wait_ns -= owed_ns;
+    tell_wait(account, idle_ns - owed_ns);
+    account->waited_ns += idle_ns;
+    account->idle_ns = now_ns;
+}
+
+void account_order(struct account *account, uint64_t now_ns)
+{
+    account_idle(account, now_ns);
+    account->order_ns = account->waited_ns;
+}
+
+uint64_t account_step_begin(struct account *account, uint64_t now_ns)
+{
+    account_idle(account, now_ns);
+    const uint64_t waited_ns = account->waited_ns;
+    account->waited_ns = 0;
+    account->step_ns = now_ns;
+    return waited_ns;
+}
+
+void account_step_goes_on(struct account *account, uint64_t now_ns)
+{
+    if (account->step_ns == 0)
+        return;
+    account->told_ns += now_ns - account->step_ns;
+    meter_add(account->meter, METER_TRAINER_BUSY_NS, now_ns - account->step_ns);
+    account->step_ns = now_ns;
+}
+
+void account_step(struct account *account, const struct trainer_times *times)
+{
+    struct result_epoch *epoch = account->epoch;
+
+    account->step_ns = 0;
+    epoch->wait_ns += times->wait_ns;
+    /* The wait before the step is known. The meter has it, and maybe too much: the trainer knows
+     * that a device still computed, or that a batch was ready. That is in the step, and a timeline
+     * would show the time twice. */
+    if (times->wait_ns > account->told_wait_ns)
+        tell_wait(account, times->wait_ns - account->told_wait_ns);
+    account->told_wait_ns -= times->wait_ns;
+    account->owed_wait_ns = account->told_wait_ns;
+    epoch->compute_ns += times->compute_ns;
+    epoch->upload_ns += times->upload_ns;
+    epoch->copy_ns += times->copy_ns;
+    epoch->exchange_ns += times->exchange_ns;
+    epoch->update_ns += times->update_ns;
+    epoch->nominal_ns += times->nominal_ns;
+    if (times->is_due)
+        histogram_add(account->late_ns, times->late_ns);
+    if (epoch->first_compute_ns == 0) {
+        /* A device ends the step long after its call, which only passes the batch. */
+        const uint64_t end_ns =
+            epoch->first_batch_ns + times->upload_ns + times->compute_ns + times->exchange_ns;
+        epoch->first_compute_ns = times->compute_ns;
+        if (times->compute_ns && end_ns > epoch->first_step_ns)
+            epoch->first_step_ns = end_ns;
+    }
+    /* Of what the steps took, the meter already knows a part. */
+    const uint64_t busy_ns =
+        times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns;
+    const uint64_t told_ns = busy_ns < account->told_ns ? busy_ns : account->told_ns;
+    account->told_ns -= told_ns;
+    meter_add(account->meter, METER_TRAINER_BUSY_NS, busy_ns - told_ns);
+}
 
 struct engine {
     struct engine_config config;
@@ -295,7 +619,7 @@ static int take_and_train(struct engine *engine, uint64_t batches)
                                   .tick = {tick_epoch, engine}};
     code = trainer_step(&engine->trainer, &given, &times);
     const uint64_t end_ns = engine->trainer.ops->step ? clock_now_ns() : taken_ns;
-    account_step_end(account, end_ns);
+    account->idle_ns = end_ns;
     struct trace_span span = {
         &traced_batch, batch.ready_ns, taken_ns, {epoch->epoch + 1, batch.number, batch.count}};
     trace_add(engine->trace, span);
@@ -332,7 +656,15 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
     if (code)
         return code;
     guard_begin(&start);
-    account_begin(account, epoch);
+    account->epoch = epoch;
+    getrusage(RUSAGE_SELF, &account->usage);
+    epoch->start_ns = account->idle_ns = clock_now_ns();
+    account->waited_ns = account->order_ns = 0;
+    account->taken = (struct pace){0};
+    pace_add(&account->taken, epoch->start_ns, 0);
+    account->waits = loader_waits(engine->loader);
+    account->open_wait_ns = batches_open_wait_ns(engine->batches);
+    account->hints_ns = hints_ns(account);
     /* Start the reads. Overlapping epochs are all requested at once, after the barrier of the first
      * one and with its clock running. */
     if (!job->order.overlap_epochs)

@@ -12,11 +12,23 @@
 #ifndef IOBENCH_PIPELINE_LOADER_WINDOW_H
 #define IOBENCH_PIPELINE_LOADER_WINDOW_H
 
-#include "pipeline/loader/fetch.h"
+#include "pipeline/loader/loader.h"
 #include "shuffle/coalesce.h"
 #include "shuffle/plan.h"
 
 enum { WINDOW_OPS = 256 };
+
+/* Drawn fetches in draw order, linked by next_drawn. */
+struct draw_list {
+    struct fetch *first, *last;
+};
+
+static inline void draw_list_append(struct draw_list *list, struct fetch *fetch)
+{
+    fetch->next_drawn = NULL;
+    *(list->first ? &list->last->next_drawn : &list->first) = fetch;
+    list->last = fetch;
+}
 
 struct window {
     const struct catalog *catalog;

@@ -26,7 +26,7 @@
 
 static const char few_reads[] = "too few reads to split, or reads overlapped the next epoch";
 
-#define ACCOUNT "pipeline/engine/account.c"
+#define ACCOUNT "pipeline/engine/engine.c"
 #define DECODERS "pipeline/engine/decoders.c"
 #define LOADER "pipeline/loader/loader.c"
 #define TRAINING "trainer/training.c"

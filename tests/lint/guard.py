@@ -8,7 +8,7 @@ import sys
 
 # Sources whose readings of the clock become rates that a command prints: reached through a guard only.
 MEASURES = """
-    cmd/checkpoint/job cmd/checkpoint/save cmd/monitor/monitor cmd/net/measure cmd/pack/pack cmd/pack/packing pipeline/engine/account
+    cmd/checkpoint/job cmd/checkpoint/save cmd/monitor/monitor cmd/net/measure cmd/pack/pack cmd/pack/packing
     pipeline/engine/engine readers/service""".split()
 # Sources that read it for something else, or whose times are parts of an epoch that those measure.
 OTHERS = {

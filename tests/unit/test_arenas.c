@@ -4,7 +4,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
-#include "pipeline/loader/arenas.h"
+#include "pipeline/loader/blocks.h"
 
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/option.h"
-#include "pipeline/engine/account.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/evidence/validity.h"
 
@@ -200,7 +199,7 @@ static void idle_time_is_waited_time(void **unused)
     assert_int_equal(account_step_begin(&account, 2000), 1000);
     assert_int_equal(account.order_ns, 400);
     expect_waited(&meter, 1000);
-    account_step_end(&account, 5000);
+    account.idle_ns = 5000;
     account_idle(&account, 5100);
     assert_int_equal(account_step_begin(&account, 5250), 250);
     expect_waited(&meter, 1250);
@@ -245,24 +244,24 @@ static void what_is_in_a_step_is_no_wait(void **unused)
 
     account_step_begin(&account, 300); /* the batch was ready 100 before */
     account_step(&account, &(struct trainer_times){.wait_ns = 200, .compute_ns = 800});
-    account_step_end(&account, 1000);
+    account.idle_ns = 1000;
     expect_waited(&meter, 300);
     account_idle(&account, 1150);
     account_idle(&account, 1200); /* told while it lasts */
     expect_waited(&meter, 400);
     account_step_begin(&account, 1250);
     account_step(&account, &(struct trainer_times){.wait_ns = 250, .compute_ns = 750});
-    account_step_end(&account, 2000);
+    account.idle_ns = 2000;
     expect_waited(&meter, 450);
     assert_int_equal(counter_get(&meter.counts[METER_TRAINER_BUSY_NS]), 1550);
     /* A device reports the waits of earlier steps: all but 60 of this one is computed through. */
     account_step_begin(&account, 2500);
     account_step(&account, &(struct trainer_times){0});
-    account_step_end(&account, 2510);
+    account.idle_ns = 2510;
     account_step_begin(&account, 3010);
     account_step(&account, &(struct trainer_times){.wait_ns = 60});
     expect_waited(&meter, 950);
-    account_step_end(&account, 3020);
+    account.idle_ns = 3020;
     account_step_begin(&account, 3460); /* all of that was told before */
     expect_waited(&meter, 950);
     account_step(&account, &(struct trainer_times){.wait_ns = 500});
@@ -279,7 +278,7 @@ static void the_first_step_ends_when_it_is_computed(void **unused)
 
     for (uint64_t i = 0; i < 4; i++) { /* two are ahead of the device */
         account_step_begin(&account, 1000 + 100 * i);
-        account_step_end(&account, 1030 + 100 * i);
+        account.idle_ns = 1030 + 100 * i;
         account_batch(&account, &batch, 1000 + 100 * i);
         account_step(&account, i < 2 ? &none : &device);
     }
@@ -294,7 +293,7 @@ static void the_first_step_ends_when_it_is_computed(void **unused)
     epoch = (struct result_epoch){0};
     account = (struct account){.epoch = &epoch};
     account_step_begin(&account, 1000);
-    account_step_end(&account, 1800);
+    account.idle_ns = 1800;
     account_batch(&account, &batch, 1000);
     account_step(&account, &(struct trainer_times){.compute_ns = 750});
     assert_int_equal(epoch.first_step_ns, 1800);

@@ -9,7 +9,6 @@
 #include "base/fail.h"
 #include "base/option.h"
 #include "base/thread.h"
-#include "pipeline/engine/account.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/engine/engine.h"
 #include "pipeline/loader/loader.h"

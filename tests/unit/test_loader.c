@@ -194,7 +194,7 @@ static void bench_close(struct bench *bench)
     catalog_destroy(bench->catalog);
 }
 
-static uint32_t slow; /* records where a copy from the file is slow, see pipeline/loader/arenas.c */
+static uint32_t slow; /* records where a copy from the file is slow, see pipeline/loader/blocks.c */
 
 static void check_bytes(const struct catalog *catalog, const struct fetch *fetch)
 {
