@@ -7,6 +7,7 @@
 #include "trainer/exchange.h"
 #include "trainer/trainer.h"
 
+extern const struct trainer_ops trainer_none;
 extern const struct trainer_ops trainer_replay;
 extern const struct trainer_ops trainer_network;
 

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The trainers, exchanges and backends in the order users see them, those that do nothing, and the
- * choice of a backend. */
+ * The exchanges and backends in the order users see them, and the choice of a backend. */
 #include "trainer/plugins.h"
 
 #include "base/fail.h"
 #include "base/option.h"
-#ifdef HAVE_MPI
-#endif
+#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <string.h>
-
-static const struct trainer_ops trainer_none = {
-    .plugin = {.name = "none", .summary = "accepts batches without delay", .idle = true},
-};
 
 static const struct exchange_ops exchange_none = {
     .plugin = {.name = "none", .summary = "one process, alone"},
@@ -28,13 +22,6 @@ static const struct exchange_ops exchange_mpi = {
                .symbol = "iobench_exchange_mpi"},
 };
 #endif
-
-const struct plugin *const trainer_registry[] = {
-    &trainer_none.plugin,
-    &trainer_replay.plugin,
-    &trainer_network.plugin,
-    NULL,
-};
 
 /* The first usable one is the default. */
 const struct plugin *const exchange_registry[] = {

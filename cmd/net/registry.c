@@ -2,6 +2,7 @@
  * The transports, in display order; the front ends of those in modules, without whose libraries the
  * program starts; and the engines of tcp. */
 #include "base/option.h"
+#include "ranks/ranks.h"
 #include "cmd/net/settings.h"
 #include "cmd/net/tcp.h"
 

@@ -9,7 +9,7 @@
 #define IOBENCH_PIPELINE_RESULT_TIMELINE_H
 
 #include "base/atomic.h"
-#include "pipeline/settings/settings.h"
+#include "pipeline/settings/job.h"
 #include "ranks/ranks.h"
 #include "telemetry/probe.h"
 #include "telemetry/series.h"
