@@ -39,6 +39,7 @@ EXTRA_DIST += cmd/study/embed.sh $(STUDIES)
 STUDIES = cmd/study/formats.ini cmd/study/nodes.ini cmd/study/fabric.ini cmd/study/lmdb.ini \
 	cmd/study/precision.ini cmd/study/scaling.ini cmd/study/update.ini cmd/study/memory.ini \
 	cmd/study/power.ini cmd/study/accuracy.ini cmd/study/networks.ini cmd/study/inference.ini \
-	cmd/study/beside.ini cmd/study/machines.ini cmd/study/sizing.ini cmd/study/nodes.sh
+	cmd/study/beside.ini cmd/study/machines.ini cmd/study/sizing.ini cmd/study/profile.ini \
+	cmd/study/demand.ini cmd/study/nodes.sh
 study_shipped.c: $(STUDIES) cmd/study/embed.sh
 	$(AM_V_GEN)sh $(srcdir)/cmd/study/embed.sh $(srcdir) $(STUDIES) >$@.partial && mv $@.partial $@

@@ -258,12 +258,16 @@ const struct monitor_figure monitor_figures[MONITOR_FIGURES] = {
      1, false, 10},
     {"page_cache_bytes", "cache", "GB", "memory", NULL, "cached_bytes", NULL, MONITOR_SUM, 1, 1e-9,
      false, 8},
+    {"memory_free_bytes", "free", "GB", "memory", NULL, "free_bytes", NULL, MONITOR_SUM, 1, 1e-9,
+     false, 1},
     {"dirty_bytes", "dirty", "MB", "memory", NULL, "dirty_bytes", NULL, MONITOR_SUM, 1, 1e-6, false,
      1},
     {"gpu_utilization_percent", "gpu", "%", "gpu", NULL, "utilization_percent", NULL, MONITOR_MEAN,
      1, 1, false, 0},
     {"gpu_power_watts", "power", "W", "gpu", NULL, "power_milliwatts", NULL, MONITOR_SUM, 1e-3, 1,
      false, 2},
+    {"gpu_temperature_celsius", "temp", "C", "gpu", NULL, "temperature_celsius", NULL, MONITOR_MEAN,
+     1, 1, false, 1},
 };
 
 bool monitor_counts(const struct series *series, const struct monitor_figure *figure)

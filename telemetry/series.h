@@ -95,7 +95,7 @@ struct monitor_figure {
     int leaves;          /* a table that is too wide, in this order from 1; 0: never */
 };
 
-enum { MONITOR_FIGURES = 21 };
+enum { MONITOR_FIGURES = 23 };
 
 extern const struct monitor_figure monitor_figures[MONITOR_FIGURES];
 

@@ -669,10 +669,13 @@ static json_t *call_function(const char *name, const struct arguments_of_call *c
     const size_t width = (size_t)fmin(fmax(1, number_of(call->values[1])), (double)count + 1);
     result = json_array();
     for (i = 0; i + width <= count; i++) {
-        double sum = 0;
-        for (size_t k = i; k < i + width; k++)
+        double at = 0, sum = 0;
+        for (size_t k = i; k < i + width; k++) {
+            at += number_of(json_array_get(json_array_get(first, k), 0));
             sum += number_of(json_array_get(json_array_get(first, k), 1));
-        json_array_append_new(result, number(sum / (double)width));
+        }
+        json_array_append_new(
+            result, json_pack("[o, o]", number(at / (double)width), number(sum / (double)width)));
     }
     return result;
 }

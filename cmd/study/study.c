@@ -1035,13 +1035,12 @@ static int study_carry_out(struct study_plan *plan)
 enum { COLUMNS = 32 };
 
 /* The expressions of a study; NULL: none. */
-enum expression { ROWS, ALL, FIRST, SECOND, THIRD, OVER_TIME, EXPRESSIONS };
+enum expression { ROWS, ALL, FIRST, SECOND, THIRD, EXPRESSIONS };
 static const struct {
     const char *section, *key;
 } places[EXPRESSIONS] = {
-    [ROWS] = {"table", "rows"},  [ALL] = {"table", "all"},
-    [FIRST] = {"says", "first"}, [SECOND] = {"says", "second"},
-    [THIRD] = {"says", "third"}, [OVER_TIME] = {"picture", "over-time"},
+    [ROWS] = {"table", "rows"},    [ALL] = {"table", "all"},    [FIRST] = {"says", "first"},
+    [SECOND] = {"says", "second"}, [THIRD] = {"says", "third"},
 };
 
 struct expressions {
@@ -1073,10 +1072,9 @@ static json_t *compute(const char *text, const struct evaluate_scope *scope)
     return value;
 }
 
-/* Add what a result says: its rows, its line over time, and the machine if it is the first that
- * names one. */
+/* Add what a result says: its rows, and the machine if it is the first that names one. */
 static int add_result(const struct study_run *run, const struct expressions *expressions,
-                      json_t *rows, json_t *lines, json_t **machine)
+                      json_t *rows, json_t **machine)
 {
     static const char place[] =
         "if job.place == null then null else \"{job.place.cpu_count} x {job.place.cpu}, "
@@ -1116,12 +1114,8 @@ static int add_result(const struct study_run *run, const struct expressions *exp
                                 value_of(expressions->columns[k].node, &it));
         json_array_append_new(rows, row);
     }
-    json_t *points = value_of(expressions->nodes[OVER_TIME], all);
-    if (json_array_size(points))
-        json_array_append_new(lines, json_pack("{s:O, s:O}", "name", name, "points", points));
     if (json_is_null(*machine))
         *machine = compute(place, all);
-    json_decref(points);
     json_decref(members);
     json_decref(each);
     json_decref(also);
@@ -1143,50 +1137,62 @@ static char *next_name(char **list)
     return name;
 }
 
-/* Return the labels of the picture, and as "lines" its points: bars of columns by run, columns over
- * another, or `lines`, those over time. */
-static json_t *picture_of(const struct study *study, const struct evaluate_scope *scope,
-                          json_t *lines)
+/* Add the panels of a [picture] section to `panels`: their labels, and their curves as [NAME,
+ * POINTS]. `bars` and `across` are short for the expressions over all rows that they become. */
+static int add_panels(const struct study *study, const struct ini_section *section,
+                      const struct evaluate_scope *scope, json_t *panels)
 {
-    static const char *const labels[] = {"kind", "x", "y", "log", "bars", "across", "up", "by"};
-    json_t *picture = json_object();
+    static const char *const keys[] = {"kind",   "x",    "y",  "log",    "lines",
+                                       "panels", "bars", "up", "across", "by"};
+    enum { KIND, X, Y, LOG, LINES, PANELS, BARS, UP, ACROSS, BY, KEYS };
+    const char *title = kind_of(section, "picture");
+    struct evaluate_node *node = NULL;
+    json_t *curves = NULL, *panel;
+    char *value[KEYS];
+    size_t i;
+    int code = 0;
 
-    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++) {
-        char *value = study_value(study, "picture", labels[i]);
-        json_put_text(picture, labels[i], value ? value : "");
-        free(value);
-    }
-    const char *kind = load_text(picture, "kind"), *across = load_text(picture, "across"),
-               *by = load_text(picture, "by");
-    const bool has_bars = strcmp(kind, "bars") == 0;
-    char *names = study_value(study, "picture", has_bars ? "bars" : "up"), *rest = names;
-    const bool are_several = names && strchr(names, ';');
-
-    json_object_set(picture, "lines", lines);
-    if (!has_bars && strcmp(kind, "lines") != 0)
-        rest = NULL;
+    for (i = 0; i < KEYS; i++)
+        value[i] = section_value(&study->file, section, keys[i]);
+    const int expression = value[PANELS] ? PANELS : LINES;
+    if (value[expression] && !(node = evaluate_parse(value[expression])))
+        code = fail(EINVAL, "%s: [%s] %s: %s", study->file.path, section->name, keys[expression],
+                    fail_reason());
+    else
+        curves = node ? value_of(node, scope) : json_array();
+    char *rest = value[BARS] ? value[BARS] : value[UP];
+    const char *by = value[BY];
+    const bool are_several = rest && strchr(rest, ';');
     for (char *name; rest && (name = next_name(&rest));) {
         char *text =
-            has_bars
+            value[BARS]
                 ? file_format_path(
                       "[[\"%s\", of(where(rows, it[\"%s\"] != null), [run, it[\"%s\"]])]]", name,
                       name, name)
                 : file_format_path(
                       "of(group(where(rows, it[\"%s\"] != null and it[\"%s\"] != null), %s%s%s),"
                       " [\"%s%s%s%s%s\", of(it, [it[\"%s\"], it[\"%s\"]])])",
-                      name, across, *by ? "it[\"" : "0", by, *by ? "\"]" : "",
-                      *by ? "{it[0][\"" : "", by, *by ? "\"]}" : "", *by && are_several ? ", " : "",
-                      *by && !are_several ? "" : name, across, name);
-        json_t *groups = compute(text, scope), *group;
-        size_t i;
-        json_array_foreach(groups, i, group) if (json_array_size(json_array_get(group, 1)))
-            json_array_append_new(lines, json_pack("{s:O, s:O}", "name", json_array_get(group, 0),
-                                                   "points", json_array_get(group, 1)));
-        json_decref(groups);
+                      name, value[ACROSS], by ? "it[\"" : "0", by ? by : "", by ? "\"]" : "",
+                      by ? "{it[0][\"" : "", by ? by : "", by ? "\"]}" : "",
+                      by && are_several ? ", " : "", by && !are_several ? "" : name, value[ACROSS],
+                      name);
+        json_t *more = compute(text, scope);
+        json_array_extend(curves, more);
+        json_decref(more);
         free(text);
     }
-    free(names);
-    return picture;
+    if (!value[PANELS])
+        curves = json_pack("[[s, o]]", title ? title : "", curves);
+    json_array_foreach(curves, i, panel) json_array_append_new(
+        panels, json_pack("{s:O, s:s, s:s, s:s, s:s, s:O, s:O?}", "title", json_array_get(panel, 0),
+                          "kind", value[KIND] ? value[KIND] : "", "x", value[X] ? value[X] : "",
+                          "y", value[Y] ? value[Y] : "", "log", value[LOG] ? value[LOG] : "",
+                          "lines", json_array_get(panel, 1), "marks", json_array_get(panel, 2)));
+    for (i = 0; i < KEYS; i++)
+        free(value[i]);
+    evaluate_release(node);
+    json_decref(curves);
+    return code;
 }
 
 /* Compute table, picture and sentences from the available results, by the study's expressions.
@@ -1194,8 +1200,8 @@ static json_t *picture_of(const struct study *study, const struct evaluate_scope
 static json_t *study_figures(const struct study_plan *plan)
 {
     struct expressions expressions = {0};
-    json_t *figures = NULL, *machine = json_null(), *rows = json_array(), *lines = json_array(),
-           *says = json_array();
+    json_t *figures = NULL, *machine = json_null(), *rows = json_array(), *says = json_array(),
+           *panels = json_array();
     /* Repeated keys of an expression are one; each [table] column is "NAME: EXPRESSION". */
     const struct ini *file = &plan->study->file;
     int code = 0;
@@ -1227,7 +1233,7 @@ static json_t *study_figures(const struct study_plan *plan)
 
     for (size_t i = 0; i < plan->run_count && code == 0; i++)
         if (plan->runs[i].state == STUDY_DONE)
-            code = add_result(&plan->runs[i], &expressions, rows, lines, &machine);
+            code = add_result(&plan->runs[i], &expressions, rows, &machine);
     struct evaluate_scope scope = {NULL, "rows", rows};
     if (code == 0 && expressions.nodes[ALL]) {
         json_t *changed = evaluate(expressions.nodes[ALL], &scope);
@@ -1254,12 +1260,16 @@ static json_t *study_figures(const struct study_plan *plan)
             if (sentence)
                 json_array_append_new(says, sentence);
         }
-        json_t *picture = picture_of(plan->study, &scope, lines);
+        for (size_t i = 0; i < file->section_count && code == 0; i++)
+            if (strcmp(file->sections[i].name, "picture") == 0 ||
+                kind_of(&file->sections[i], "picture"))
+                code = add_panels(plan->study, &file->sections[i], &scope, panels);
         for (char *name; rest && (name = next_name(&rest));)
             json_array_foreach(rows, k, row) json_object_del(row, name);
         free(hidden);
-        figures = json_pack("{s:O, s:O, s:o, s:O}", "rows", rows, "says", says, "picture", picture,
-                            "machine", machine);
+        if (code == 0)
+            figures = json_pack("{s:O, s:O, s:O, s:O}", "rows", rows, "says", says, "picture",
+                                panels, "machine", machine);
     }
     for (size_t i = 0; i < EXPRESSIONS; i++)
         evaluate_release(expressions.nodes[i]);
@@ -1269,8 +1279,8 @@ static json_t *study_figures(const struct study_plan *plan)
     }
     json_decref(machine);
     json_decref(rows);
-    json_decref(lines);
     json_decref(says);
+    json_decref(panels);
     return figures;
 }
 
@@ -1278,40 +1288,42 @@ static json_t *study_figures(const struct study_plan *plan)
 
 enum { WIDTH = 860, HEIGHT = 300 };
 
-/* Draw figures.picture into FOLDER/picture.svg. Returns 0, 1 if the study has none, or -errno. */
+/* Draw the panels of figures.picture into FOLDER/picture.svg. Returns 0, 1 if nothing is to be
+ * drawn, or -errno. */
 static int study_picture(const struct study_plan *plan, const json_t *figures)
 {
-    const json_t *picture = json_object_get(figures, "picture");
     char *title = study_value(plan->study, "study", "title"), marked[512];
     char *path = file_join(plan->settings->output, "picture.svg");
+    const json_t *panels = json_object_get(figures, "picture"), *part, *curve, *point, *doubt;
+    bool is_doubtful = false; /* a run whose figures may mislead is among those drawn */
+    size_t i, k, n, drawn = 0;
     struct svg svg;
-    int code = 1;
 
-    if (json_array_size(json_object_get(picture, "lines"))) {
-        bool is_doubtful = false; /* a run whose figures may mislead is among those drawn */
-        const json_t *doubt;
-        size_t number;
-        json_array_foreach(json_object_get(figures, "doubts"), number, doubt) is_doubtful |=
-            load_true(doubt, "in_figures");
-        snprintf(marked, sizeof marked, "%s%s", title ? title : "",
-                 is_doubtful ? " (some runs are DEGRADED)" : "");
-        const char *kind = load_word(picture, "kind"), *log = load_word(picture, "log");
-        const bool has_bars = strcmp(kind, "bars") == 0, is_over_time = strcmp(kind, "time") == 0;
-        const json_t *line, *point;
+    json_array_foreach(json_object_get(figures, "doubts"), i, doubt) is_doubtful |=
+        load_true(doubt, "in_figures");
+    snprintf(marked, sizeof marked, "%s%s", title ? title : "",
+             is_doubtful ? " (some runs are DEGRADED)" : "");
+    svg_begin(&svg, marked, WIDTH, HEIGHT, json_array_size(panels) > 1 ? 2 : 1);
+    json_array_foreach(panels, i, part)
+    {
+        const char *kind = load_word(part, "kind"), *log = load_word(part, "log");
+        const bool is_over_time = strcmp(kind, "time") == 0;
         json_t *names = json_object(); /* of bars, to their places */
-        size_t i, k;
-        svg_begin(&svg, marked, WIDTH, HEIGHT, 1);
-        struct svg_panel *panel = svg_panel(&svg, "");
-        svg_x(panel, load_word(picture, "x"), strchr(log, 'x') ? SVG_LOG2 : SVG_LINEAR,
+        struct svg_panel *panel = svg_panel(&svg, load_word(part, "title"));
+        svg_x(panel, load_word(part, "x"), strchr(log, 'x') ? SVG_LOG2 : SVG_LINEAR,
               is_over_time ? 0 : NAN, NAN);
-        svg_y(panel, load_word(picture, "y"), strchr(log, 'y') ? SVG_LOG : SVG_LINEAR, NAN, NAN);
-        json_array_foreach(json_object_get(picture, "lines"), i, line)
+        svg_y(panel, load_word(part, "y"), strchr(log, 'y') ? SVG_LOG : SVG_LINEAR, NAN, NAN);
+        json_array_foreach(json_object_get(part, "lines"), k, curve)
         {
-            struct svg_curve *curve = svg_curve(panel, load_word(line, "name"), svg_color(i), 1.5,
-                                                has_bars       ? SVG_BARS
-                                                : is_over_time ? SVG_LINE
-                                                               : SVG_POINTS);
-            json_array_foreach(json_object_get(line, "points"), k, point)
+            const char *style = json_string_value(json_array_get(curve, 2));
+            const char *curve_name = json_string_value(json_array_get(curve, 0));
+            struct svg_curve *line =
+                svg_curve(panel, curve_name ? curve_name : "", svg_color(k), 1.5,
+                          strcmp(kind, "bars") == 0 ? SVG_BARS
+                          : style                   ? SVG_DASHED
+                          : is_over_time            ? SVG_LINE
+                                                    : SVG_POINTS);
+            json_array_foreach(json_array_get(curve, 1), n, point)
             {
                 const json_t *at = json_array_get(point, 0);
                 const char *name = json_string_value(at);
@@ -1324,13 +1336,19 @@ static int study_picture(const struct study_plan *plan, const json_t *figures)
                         json_object_set_new(names, name, json_real(x));
                     }
                 }
-                svg_point(curve, x, json_number_value(json_array_get(point, 1)));
+                svg_point(line, x, json_number_value(json_array_get(point, 1)));
+                drawn++;
             }
         }
+        json_array_foreach(json_object_get(part, "marks"), k, point)
+        {
+            const char *text = json_string_value(json_array_get(point, 1));
+            svg_mark(panel, json_number_value(json_array_get(point, 0)), text ? text : "");
+        }
         json_decref(names);
-        code = path ? svg_save(&svg, path) : -ENOMEM;
-        svg_release(&svg);
     }
+    int code = !path ? -ENOMEM : drawn ? svg_save(&svg, path) : 1;
+    svg_release(&svg);
     free(path);
     free(title);
     return code;

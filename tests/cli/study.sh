@@ -10,7 +10,7 @@ holds() { python3 -c 'import json, sys; it = json.load(open(sys.argv[1])); sys.e
 
 expect 0 "$IOBENCH" study
 names=$(printf '%s\n' "$out" | sed -n 's/^  \([a-z]\{1,\}\) .*/\1/p')
-[ "$(printf '%s\n' "$names" | wc -l)" = 15 ] || die "not 15 studies"
+[ "$(printf '%s\n' "$names" | wc -l)" = 17 ] || die "not 17 studies"
 for name in $names; do # commands are checked by their option tables, expressions by their grammar
     expect 0 "$IOBENCH" study "$name" --dry-run
     says "iobench "
@@ -101,6 +101,29 @@ END
 mine() { "$IOBENCH" study ./mine.ini -o mine "$@"; }
 expect 1 mine
 says "The second has 2 runs." "Not shown here: no run gone." "gone: " "/nowhere/at/all"
+
+# Each [picture] is a panel; an expression gives several, with dashed curves and marks. One that is no expression is refused.
+sed '/^\[run gone/,/^command/d; /^second/d' mine.ini >panels.ini
+cat >>panels.ini <<'END'
+[picture Doubled]
+kind=lines
+across=runs
+up=twice
+lines=[["line of two", [[1, 2], [2, 4]], "dashed"]]
+[picture]
+kind=time
+panels=of(rows, ["Panel {runs}", [["a curve", [[0, runs], [4, 7]]]], [[3, "mark {runs}"]]])
+END
+expect 0 "$IOBENCH" study ./panels.ini -o panels --json=panels.json
+holds panels.json '[(part["title"], part["kind"], [curve[0] for curve in part["lines"]], part.get("marks")) for part in it["picture"]] == [
+    ("Doubled", "lines", ["line of two", "twice"], None), ("Panel 1", "time", ["a curve"], [[3, "mark 1"]]),
+    ("Panel 2", "time", ["a curve"], [[3, "mark 2"]])]' || die "other panels"
+holds panels.json 'it["picture"][0]["lines"][1][1] == [[1, 2], [2, 4]] and it["picture"][2]["lines"][0][1] == [[0, 2], [4, 7]]' || die "other points"
+[ "$(grep -c stroke-dasharray panels/picture.svg)" -ge 1 ] || die "no dashed curve"
+for text in Doubled "line of two" "Panel 1" "Panel 2" "mark 2"; do grep -q ">$text<" panels/picture.svg || die "no '$text' in the picture"; done
+sed 's/^panels=.*/panels=of(rows,/' panels.ini >broken.ini
+expect 1 "$IOBENCH" study ./broken.ini -o panels
+says "[picture] panels: expected"
 
 # A result is kept for the same command, launcher, data and build only.
 for change in '[run for run in it["runs"] if run["name"] == "a 2"][0]["command"] = "run"' 'it["build"] = "0"' 'it["data"] = "x"' \

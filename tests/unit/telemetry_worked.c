@@ -81,10 +81,13 @@ static const struct kept machine[] = {
     COUNTER("pressure", "io", "some_us", 1, 0, 500000, 1000000),
     LEVEL("memory", "", "cached_bytes", 1024, 1, 2, 3000000),
     LEVEL("memory", "", "dirty_bytes", 1024, 1, 5000, MISSING),
+    LEVEL("memory", "", "free_bytes", 1024, 1, 9, 2000000),
     LEVEL("gpu", "0", "utilization_percent", 1, 0, 0, 30),
     LEVEL("gpu", "1", "utilization_percent", 1, 0, 0, 80),
     LEVEL("gpu", "0", "power_milliwatts", 1, 0, 0, 250500),
     LEVEL("gpu", "1", "power_milliwatts", 1, 0, 0, 300000),
+    LEVEL("gpu", "0", "temperature_celsius", 1, 0, 0, 61),
+    LEVEL("gpu", "1", "temperature_celsius", 1, 0, 0, 66),
 };
 
 /* From 1 s to 5 s; for a table. */
@@ -111,9 +114,11 @@ static const struct {
     {"cpu_io_wait_percent", 5, 5, "%"},
     {"io_pressure_percent", 25, 25, "%"}, /* 1 of 4 s */
     {"page_cache_bytes", 3000000 * 1024.0, 3.072, "GB"},
+    {"memory_free_bytes", 2000000 * 1024.0, 2.048, "GB"},
     {"dirty_bytes", 5000 * 1024, 5.12, "MB"}, /* the newest that is known */
     {"gpu_utilization_percent", 55, 55, "%"}, /* of two */
     {"gpu_power_watts", 550.5, 550.5, "W"},   /* of both */
+    {"gpu_temperature_celsius", 63.5, 63.5, "C"},
 };
 
 static void every_figure_of_the_monitor(void **unused)
