@@ -5,8 +5,9 @@
 #include "base/fail.h"
 
 #include <errno.h>
-#include <stdint.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ITU-T T.81 annex B. */
@@ -385,4 +386,47 @@ int image_header_check(const void *bytes, size_t count, struct image_header *hea
         return fail(EBADMSG, "byte %zu of the image: the %s is cut short", count,
                     image_kind_name(header->kind));
     return 0;
+}
+
+/* ---- sample ---- */
+
+void sample_set_label(struct sample *sample, double label)
+{
+    const bool whole = isfinite(label) && label == rint(label) && label <= INT32_MAX;
+
+    sample->label = whole && label >= 0 ? (int32_t)label : -1;
+    sample->has_odd_label = !whole;
+    sample->odd_label = label;
+}
+
+void sample_set_label_text(struct sample *sample, const char *text, size_t bytes)
+{
+    char word[sizeof sample->odd_text] = "", *end;
+
+    while (bytes > 0 && (!*text || is_blank((uint8_t)*text)))
+        text++, bytes--;
+    while (bytes > 0 && (!text[bytes - 1] || is_blank((uint8_t)text[bytes - 1])))
+        bytes--;
+    memcpy(word, text, bytes < sizeof word ? bytes : sizeof word - 1);
+    const double number = strtod(word, &end);
+    if (bytes == 0)
+        return;
+    if (bytes < sizeof word && *end == '\0' && strspn(word, "+-.0123456789eE") == bytes) {
+        sample_set_label(sample, number);
+        return;
+    }
+    sample_set_label(sample, (double)NAN);
+    memcpy(sample->odd_text, word, sizeof word);
+}
+
+int sample_refuse_label(const struct sample *sample)
+{
+    return sample->odd_text[0] ? fail(EBADMSG, "label '%s' is not a class number", sample->odd_text)
+                               : fail(EBADMSG, "label %g is not a class number", sample->odd_label);
+}
+
+void sample_round_label(struct sample *sample)
+{
+    if (isfinite(sample->odd_label))
+        sample_set_label(sample, round(sample->odd_label));
 }

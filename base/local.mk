@@ -15,17 +15,14 @@ libiobench_a_SOURCES += \
 	base/gradients.h \
 	base/heap.c base/heap.h \
 	base/image_header.c base/image_header.h \
-	base/landlock.c base/landlock.h \
 	base/json.c base/json.h \
 	base/memory.c base/memory.h \
 	base/module.c base/module.h base/module_version.c \
 	base/nearest.c base/nearest.h \
 	base/option.c base/option.h \
 	base/plugin.c base/plugin.h \
-	base/bump.c base/bump.h \
 	base/vector.h \
 	base/random.c base/random.h \
-	base/sample.c base/sample.h \
 	base/stats.c base/stats.h \
 	base/text_stream.c base/text_stream.h \
 	base/thread.c base/thread.h

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/command.h"
 
+#include "base/child.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/landlock.h"
 #include "base/memory.h"
 #include "cachectl/outside.h"
 #include "dataset/store.h"

@@ -3,7 +3,7 @@
 
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/bump.h"
+#include "base/heap.h"
 #include "base/bytes.h"
 #include "base/random.h"
 

@@ -7,9 +7,7 @@
 #define IOBENCH_DECODE_DECODER_H
 
 #include "base/image_header.h"
-#include "base/module.h"
 #include "base/plugin.h"
-#include "base/sample.h"
 #include "decode/view.h"
 
 #include <stddef.h>

@@ -14,7 +14,7 @@
 #ifndef IOBENCH_DECODE_ENTRY_POINTS_H
 #define IOBENCH_DECODE_ENTRY_POINTS_H
 
-#include "base/bump.h"
+#include "base/heap.h"
 #include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
 

@@ -7,7 +7,7 @@
 #define IOBENCH_DECODE_IMAGE_H
 
 #include "base/image_header.h"
-#include "base/bump.h"
+#include "base/heap.h"
 #include "decode/decoder.h"
 #include "kernels/resize.h"
 
@@ -16,7 +16,7 @@ struct image_request {
     const struct view *view;
     const struct view_rules *rules;
     enum resize_filter filter;
-    unsigned orientation; /* of the stored image, decode/orientation.h */
+    unsigned orientation; /* of the stored image, decode/view.h */
     const struct image_limits *limits;
     uint32_t width, height; /* of the row */
     struct bump *bump;

@@ -10,7 +10,7 @@
 #ifndef IOBENCH_FORMATS_CAFFE_H
 #define IOBENCH_FORMATS_CAFFE_H
 
-#include "base/sample.h"
+#include "base/image_header.h"
 
 #include <stdint.h>
 

@@ -21,7 +21,7 @@
 #ifndef IOBENCH_KERNELS_RESIZE_H
 #define IOBENCH_KERNELS_RESIZE_H
 
-#include "base/bump.h"
+#include "base/heap.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,7 +5,6 @@ libiobench_a_SOURCES += \
 	readers/depth.c readers/depth.h \
 	readers/handles.c readers/handles.h \
 	readers/io_pool.c readers/io_pool.h \
-	readers/service.c readers/service.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/mmap.c
 
 if HAVE_LMDB

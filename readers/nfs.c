@@ -112,8 +112,7 @@ struct nfs_state {
     struct connection *marked;
     struct nfs_read *reads, **free;
     uint32_t free_count;
-    struct read_request **finished; /* a ring of depth entries */
-    uint32_t finished_at, finished_count;
+    struct request_ring finished;
     uint32_t busy, abandoned;
     uint64_t look_ns;
     struct waker waker;
@@ -170,13 +169,12 @@ static void mark(struct connection *connection)
 static void finish_read(struct nfs_read *read, int result)
 {
     struct nfs_state *nfs = read->connection->nfs;
-    uint32_t last = (nfs->finished_at + nfs->finished_count++) % nfs->config->depth;
-
     struct read_request *request = read->request;
+
+    assert(request);
     request->result = result;
     request->data = request->buffer;
-    nfs->finished[last] = request;
-    assert(request && nfs->finished_count <= nfs->config->depth);
+    request_ring_add(&nfs->finished, request);
     assert(nfs->busy > 0 && nfs->loads[read->connection->number].reads > 0);
     nfs->busy--;
     nfs->loads[read->connection->number].reads--;
@@ -553,7 +551,7 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
     for (;;) {
         uint64_t left_ns = until_ns - now_ns < TICK_NS ? until_ns - now_ns : TICK_NS;
         const bool asked = waker_was_asked(&nfs->waker);
-        serve(nfs, nfs->finished_count || asked ? 0 : left_ns);
+        serve(nfs, nfs->finished.count || asked ? 0 : left_ns);
         now_ns = clock_now_ns();
         const uint64_t timeout_ns = nfs->config->timeout_ns;
         const bool looks = timeout_ns && now_ns >= nfs->look_ns;
@@ -562,15 +560,10 @@ static int nfs_reader_reap(void *state, struct read_request **done, uint32_t max
         for (uint32_t i = 0; looks && i < nfs->config->depth; i++)
             if (nfs->reads[i].request && now_ns - nfs->reads[i].submit_ns > timeout_ns)
                 finish_read(&nfs->reads[i], -ETIMEDOUT);
-        if (nfs->finished_count > 0 || now_ns >= until_ns || asked || waker_was_asked(&nfs->waker))
+        if (nfs->finished.count > 0 || now_ns >= until_ns || asked || waker_was_asked(&nfs->waker))
             break;
     }
-    uint32_t count = nfs->finished_count < max ? nfs->finished_count : max;
-    for (uint32_t i = 0; i < count; i++)
-        done[i] = nfs->finished[(nfs->finished_at + i) % nfs->config->depth];
-    nfs->finished_at = (nfs->finished_at + count) % nfs->config->depth;
-    nfs->finished_count -= count;
-    return (int)count;
+    return (int)request_ring_take(&nfs->finished, done, max);
 }
 
 /* ---- life ---- */
@@ -604,9 +597,9 @@ static int nfs_reader_open(void *state, const void *chosen, const struct reader_
     nfs->opens_most = nfs->place->version == 4 ? 1 : UINT32_MAX;
     nfs->reads = memory_array(config->depth, sizeof *nfs->reads);
     nfs->free = memory_array(config->depth, sizeof *nfs->free);
-    nfs->finished = memory_array(config->depth, sizeof(struct read_request *));
     nfs->connections = memory_array(settings->nconnect, sizeof *nfs->connections);
-    if (!nfs->reads || !nfs->free || !nfs->finished || !nfs->connections)
+    if (request_ring_open(&nfs->finished, config->depth) || !nfs->reads || !nfs->free ||
+        !nfs->connections)
         return -ENOMEM;
     for (uint32_t i = config->depth; i-- > 0;)
         nfs->free[nfs->free_count++] = &nfs->reads[i];
@@ -664,7 +657,7 @@ static void nfs_reader_close(void *state)
     free(nfs->connections);
     free(nfs->reads);
     free(nfs->free);
-    free(nfs->finished);
+    free(nfs->finished.entries);
 }
 
 static void nfs_reader_wake(void *state)

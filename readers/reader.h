@@ -13,14 +13,16 @@
 #include "base/fail.h"
 #include "base/plugin.h"
 #include "base/stats.h"
-#include "base/thread.h"
 #include "dataset/catalog.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+struct numa;
 
 enum { READER_PARTS_MAX = 1024 }; /* UIO_MAXIOV */
 
@@ -190,6 +192,25 @@ static inline void read_parts_skip(struct iovec **parts, uint32_t *count, uint64
  * already done so for the last failed request it returned. */
 int reader_explain(const struct reader *reader, const struct read_request *request);
 
+/* Requests that the next reap returns, at most as many as are in flight. */
+struct request_ring {
+    struct read_request **entries;
+    uint32_t at, count, depth;
+};
+
+/* Returns 0 or -ENOMEM with a reason. Free the entries. */
+int request_ring_open(struct request_ring *ring, uint32_t depth);
+/* Move up to max requests to done, the oldest first. Returns their count. */
+uint32_t request_ring_take(struct request_ring *ring, struct read_request **done, uint32_t max);
+
+static inline void request_ring_add(struct request_ring *ring, struct read_request *request)
+{
+    const uint32_t end = ring->at + ring->count++; /* a division takes longer than the rest */
+
+    assert(ring->count <= ring->depth);
+    ring->entries[end < ring->depth ? end : end - ring->depth] = request;
+}
+
 /* ---- waker ----
  *
  * Wakes a reader that waits in the kernel for descriptors or completions. The reader also waits
@@ -255,5 +276,36 @@ struct parallel_reader_settings {
 /* Takes parallel_reader_settings. The regions in its config are `count` equal groups, one per
  * thread. */
 extern const struct reader_ops reader_parallel;
+
+/* ---- service ----
+ *
+ * Measures how fast a storage serves random reads of one size with a fixed number in flight. Reads
+ * start at multiples of their size, equally often anywhere in all files. The clock starts once as
+ * many reads have completed as are in flight, and stops after the given time, but not before twice
+ * as many more have. One thread. */
+
+enum { SERVICE_ENGINE_BYTES = 192 };
+
+struct service {
+    const struct catalog *catalog;      /* files; those smaller than a read are left out */
+    const struct plugin_choice *reader; /* one that reads into buffers */
+    uint32_t read_bytes, depth;
+    uint64_t duration_ns, timeout_ns, seed;
+    struct iovec memory; /* page-aligned, at least depth x read_bytes */
+};
+
+struct service_figures {
+    double bytes_per_s;
+    uint64_t bytes;               /* of all reads that completed, before the clock started, too */
+    double latency_s, latency_cv; /* of a read: mean, and deviation over the mean */
+    char engine[SERVICE_ENGINE_BYTES];
+};
+
+/* How many reads of this size fit. */
+uint64_t service_places(const struct catalog *catalog, uint32_t read_bytes);
+
+/* Returns 0; -EINTR; -ENODATA if no file is as large as a read; or another negative errno with a
+ * reason. */
+int service_measure(const struct service *service, struct service_figures *figures);
 
 #endif

@@ -105,14 +105,6 @@ static void free_op(struct uring *uring, struct uring_op *op)
     uring->free_ops = op;
 }
 
-/* A division takes longer than the rest of finish_op(). */
-static uint32_t finished_place(const struct uring *uring, uint32_t number)
-{
-    const uint32_t at = uring->finished_at + number, depth = uring->config->depth;
-
-    return at < depth ? at : at - depth;
-}
-
 static struct uring_queue *queue_of(const struct uring *uring, const struct handle *handle)
 {
     return &uring->queues[handle - uring->handles.all];
@@ -123,10 +115,10 @@ static void finish_op(struct uring *uring, struct uring_op *op, int result)
 {
     struct read_request *request = op->request;
 
-    assert(uring->busy > 0 && uring->finished_count < uring->config->depth);
+    assert(uring->busy > 0);
     request->result = result;
     request->data = request->buffer;
-    uring->finished[finished_place(uring, uring->finished_count++)] = request;
+    request_ring_add(&uring->finished, request);
     uring->busy--;
     if (uring->bytes_per_file > 0 && (op->state == OP_READING || op->state == OP_CANCELLING)) {
         struct uring_queue *queue = queue_of(uring, op->handle);
@@ -449,7 +441,7 @@ int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t w
         }
         const bool asked = waker_was_asked(&uring->waker);
         const unsigned flags = IO_URING_READ_ONCE(*uring->ring.sq.kflags);
-        if (asked || polls || uring->finished_count > 0 || io_uring_cq_ready(&uring->ring) > 0)
+        if (asked || polls || uring->finished.count > 0 || io_uring_cq_ready(&uring->ring) > 0)
             left_ns = 0;
         /* Once: to submit, to run deferred completions, and to wait if nothing is done. */
         if (left_ns > 0 || polls || io_uring_sq_ready(&uring->ring) > 0 ||
@@ -468,16 +460,11 @@ int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t w
         now_ns = clock_now_ns();
         if (uring->config->timeout_ns)
             look_for_late(uring, now_ns);
-        if (uring->finished_count > 0 || now_ns >= until_ns || asked ||
+        if (uring->finished.count > 0 || now_ns >= until_ns || asked ||
             waker_was_asked(&uring->waker))
             break;
     }
-    const uint32_t count = uring->finished_count < max ? uring->finished_count : max;
-    for (uint32_t i = 0; i < count; i++)
-        done[i] = uring->finished[finished_place(uring, i)];
-    uring->finished_at = finished_place(uring, count);
-    uring->finished_count -= count;
-    return (int)count;
+    return (int)request_ring_take(&uring->finished, done, max);
 }
 
 void uring_wake(void *state)
@@ -696,9 +683,8 @@ int uring_create_tables(struct uring *uring)
     uint32_t depth = uring->config->depth;
 
     uring->ops = memory_array(depth, sizeof *uring->ops);
-    uring->finished = memory_array(depth, sizeof(struct read_request *));
     uring->queues = memory_array(uring->handles.capacity, sizeof *uring->queues);
-    if (!uring->ops || !uring->finished || !uring->queues)
+    if (request_ring_open(&uring->finished, depth) || !uring->ops || !uring->queues)
         return -ENOMEM;
     for (uint32_t i = depth; i-- > 0;) {
         uring->ops[i].next = uring->free_ops;
@@ -773,7 +759,7 @@ void uring_close(void *state)
         io_uring_queue_exit(&uring->ring);
     waker_close(&uring->waker);
     free(uring->ops);
-    free(uring->finished);
+    free(uring->finished.entries);
     free(uring->queues);
     handles_destroy(&uring->handles);
 }

@@ -73,8 +73,7 @@ struct uring {
     struct uring_op *ops, *free_ops;
     struct uring_queue *queues; /* by handle */
     uint64_t bytes_per_file; /* in the kernel at most, or one read: its read-ahead; 0: no limit */
-    struct read_request **finished; /* a ring of depth entries */
-    uint32_t finished_at, finished_count;
+    struct request_ring finished;
     uint32_t busy, abandoned; /* ops */
     uint64_t prepared_bytes;  /* of buffered reads that the kernel has not been given yet */
     uint64_t given_ns;        /* when it was given some before a reap; 0: it was not */

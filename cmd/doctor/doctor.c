@@ -13,7 +13,6 @@
 #include "base/gid.h"
 #include "base/heap.h"
 #include "base/json.h"
-#include "base/landlock.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cachectl/cold.h"
@@ -24,7 +23,7 @@
 #include "formats/format.h"
 #include "readers/reader.h"
 #include "report/words.h"
-#include "telemetry/counters.h"
+#include "telemetry/probe.h"
 #include "telemetry/devices.h"
 #include "telemetry/series.h"
 

@@ -10,9 +10,8 @@
 #ifndef IOBENCH_CMD_PACK_SOURCE_H
 #define IOBENCH_CMD_PACK_SOURCE_H
 
-#include "base/module.h"
+#include "base/image_header.h"
 #include "base/plugin.h"
-#include "base/sample.h"
 #include "decode/decoder.h"
 
 #include <stdbool.h>

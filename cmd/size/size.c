@@ -15,7 +15,7 @@
 #include "cmd/line.h"
 #include "cmd/outputs.h"
 #include "pipeline/result/result.h"
-#include "readers/service.h"
+#include "readers/reader.h"
 #include "report/report.h"
 #include "report/svg.h"
 #include "report/words.h"

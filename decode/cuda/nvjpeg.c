@@ -12,14 +12,14 @@
  * it is decoded and looked at before it is used. All memory but nvJPEG's own is allocated by
  * open().
  */
-#include "base/bump.h"
 #include "base/bytes.h"
 #include "base/fail.h"
+#include "base/heap.h"
 #include "base/image_header.h"
 #include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
-#include "decode/nvjpeg_settings.h"
-#include "decode/orientation.h"
+#include "decode/plugins.h"
+#include "decode/view.h"
 #include "kernels/device.h"
 #include "kernels/resize.h"
 #include "kernels/runtime.h"
@@ -85,7 +85,7 @@ static const struct {
 };
 
 /* Returns 0, or -ENOENT or -EINVAL with a reason. The library stays loaded. The front end has
- * loaded it from wherever it is (base/module.h). */
+ * loaded it from wherever it is (base/plugin.h). */
 static int library_open(struct library *library)
 {
     static const char *const names[] = {"libnvjpeg.so.13", "libnvjpeg.so.12"};

@@ -395,7 +395,7 @@ def main():
 
     cover_tree = work / "cover-tree"
     # A confined process could not write its counts.
-    refresh(fresh, cover_tree, {"base/landlock.c": (fresh / "base/landlock.c").read_bytes().replace(
+    refresh(fresh, cover_tree, {"base/child.c": (fresh / "base/child.c").read_bytes().replace(
         b"syscall(SYS_landlock_create_ruleset, NULL, 0, QUERY_VERSION)", b"0")})
     (work / "cover").mkdir(exist_ok=True)
     if not (work / "cover/config.status").exists():

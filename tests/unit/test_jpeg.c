@@ -6,7 +6,7 @@
 
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/bump.h"
+#include "base/heap.h"
 #include "base/random.h"
 #include "decode/decoder.h"
 #include "tests/unit/allocations.h"

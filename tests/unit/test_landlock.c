@@ -2,7 +2,7 @@
  * A confined process may do what its rules allow, and nothing else: each act by each access. */
 #include "tests/unit/folder.h"
 
-#include "base/landlock.h"
+#include "base/child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "base/bump.h"
 #include "base/heap.h"
 #include "base/memory.h"
 #include "base/random.h"

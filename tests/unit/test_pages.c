@@ -24,7 +24,7 @@
 #include "pipeline/jobs/infer.h"
 #include "pipeline/jobs/run.h"
 #include "pipeline/result/timeline.h"
-#include "readers/service.h"
+#include "readers/reader.h"
 #include "report/report.h"
 #include "telemetry/devices.h"
 #include "telemetry/series.h"

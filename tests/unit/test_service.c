@@ -6,7 +6,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "readers/service.h"
+#include "readers/reader.h"
 
 #include <errno.h>
 #include <math.h>
