@@ -12,7 +12,7 @@
 
 /* ---- memory ---- */
 
-static struct counter refused, reported;
+static struct counter refused; /* since the last check */
 
 static void *allocate(size_t bytes)
 {
@@ -59,10 +59,10 @@ json_t *json_append_new(json_t *array, json_t *value)
 
 int json_check(void)
 {
-    const uint64_t now = counter_get(&refused), before = counter_get(&reported);
+    const uint64_t count = counter_get(&refused);
 
-    counter_add(&reported, now - before);
-    return now == before ? 0 : fail(ENOMEM, "out of memory for JSON");
+    counter_sub(&refused, count);
+    return count ? fail(ENOMEM, "out of memory for JSON") : 0;
 }
 
 /* ---- text ---- */

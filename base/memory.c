@@ -342,37 +342,32 @@ void fault_guard_begin(void)
     guarded = 1;
 }
 
-/* Number of recorded pages to check. */
-static uint64_t note_count(void)
+/* Was a page of the range recorded as lost? */
+static bool has_lost(const void *bytes, size_t length, bool forgets)
 {
+    const uintptr_t first = (uintptr_t)bytes & ~(guarded_page_bytes - 1),
+                    end = (uintptr_t)bytes + length;
     const uint64_t count = atomic_load(&lost_count);
+    bool found = false;
 
-    return count < PAGES_MOST ? count : PAGES_MOST;
+    for (uint64_t i = 0; i < count && i < PAGES_MOST; i++) {
+        const uintptr_t page = atomic_load(&lost_pages[i]);
+        if (page < first || page >= end)
+            continue;
+        found = true;
+        if (forgets)
+            atomic_store(&lost_pages[i], 0);
+    }
+    return found;
 }
 
 bool fault_guard_end(const void *bytes, size_t length)
 {
-    const uintptr_t first = (uintptr_t)bytes & ~(guarded_page_bytes - 1),
-                    end = (uintptr_t)bytes + length;
-
     guarded = 0;
-    if (lost)
-        return false;
-    for (uint64_t i = 0, count = note_count(); i < count; i++) {
-        const uintptr_t page = atomic_load(&lost_pages[i]);
-        if (page >= first && page < end)
-            return false;
-    }
-    return atomic_load(&lost_count) <= PAGES_MOST;
+    return !lost && !has_lost(bytes, length, false) && atomic_load(&lost_count) <= PAGES_MOST;
 }
 
 void fault_guard_forget(const void *bytes, size_t length)
 {
-    const uintptr_t first = (uintptr_t)bytes, end = first + length;
-
-    for (uint64_t i = 0, count = note_count(); i < count; i++) {
-        const uintptr_t page = atomic_load(&lost_pages[i]);
-        if (page >= first && page < end)
-            atomic_store(&lost_pages[i], 0);
-    }
+    has_lost(bytes, length, true);
 }

@@ -290,9 +290,15 @@ int queue_push(struct queue *queue, const void *entry)
     return queue_push_many(queue, entry, 1);
 }
 
-static int pop_until(struct queue *queue, void *entries, uint32_t max, uint64_t now_ns,
-                     uint64_t until_ns)
+int queue_pop_many(struct queue *queue, void *entries, uint32_t max, bool wait)
 {
+    return queue_pop_within(queue, entries, max, wait ? FOR_EVER : 0);
+}
+
+int queue_pop_within(struct queue *queue, void *entries, uint32_t max, uint64_t wait_ns)
+{
+    uint64_t now_ns = wait_ns && wait_ns != FOR_EVER ? clock_now_ns() : 0;
+    const uint64_t until_ns = wait_ns < FOR_EVER - now_ns ? now_ns + wait_ns : FOR_EVER;
     int popped = 0;
 
     pthread_mutex_lock(&queue->lock);
@@ -320,19 +326,6 @@ static int pop_until(struct queue *queue, void *entries, uint32_t max, uint64_t 
     }
     pthread_mutex_unlock(&queue->lock);
     return popped;
-}
-
-int queue_pop_many(struct queue *queue, void *entries, uint32_t max, bool wait)
-{
-    return pop_until(queue, entries, max, 0, wait ? FOR_EVER : 0);
-}
-
-int queue_pop_within(struct queue *queue, void *entries, uint32_t max, uint64_t wait_ns)
-{
-    uint64_t now_ns = wait_ns ? clock_now_ns() : 0;
-
-    return pop_until(queue, entries, max, now_ns,
-                     wait_ns < FOR_EVER - now_ns ? now_ns + wait_ns : FOR_EVER);
 }
 
 static void set_and_wake(struct queue *queue, bool *mark)

@@ -182,7 +182,6 @@ static void unlink_unused(struct handles *handles, struct handle *handle)
 struct handle *handles_acquire(struct handles *handles, uint32_t shard)
 {
     const uint32_t index = handles->where[shard];
-    const struct shard *of = &handles->catalog->shards[shard];
     struct handle *handle = index ? &handles->all[index - 1] : NULL;
 
     assert(shard < handles->catalog->shard_count);
@@ -202,10 +201,7 @@ struct handle *handles_acquire(struct handles *handles, uint32_t shard)
             return NULL;
         }
         handle->shard = shard;
-        handle->path = of->path;
-        handle->bytes = of->bytes;
-        handle->mtime_ns = of->mtime_ns;
-        handle->shard_flags = of->flags;
+        handle->file = &handles->catalog->shards[shard];
         handles->where[shard] = (uint32_t)(handle - handles->all) + 1;
     }
     handle->users++;
@@ -235,14 +231,14 @@ static int check_file(struct handle *handle)
     struct statx now;
     int fd = handle->fd < 0 ? AT_FDCWD : handle->fd;
 
-    if (statx(fd, handle->fd < 0 ? handle->path : "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+    if (statx(fd, handle->fd < 0 ? handle->file->path : "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
               STATX_TYPE | STATX_SIZE | STATX_MTIME | STATX_NLINK | STATX_INO, &now))
         return errno == ENOENT ? -ESTALE : -errno;
     int64_t mtime_ns = store_time_ns((uint64_t)now.stx_mtime.tv_sec, now.stx_mtime.tv_nsec);
     if (!handle->opened)
         handle->inode = now.stx_ino;
-    if (!S_ISREG(now.stx_mode) || now.stx_size != handle->bytes || mtime_ns != handle->mtime_ns ||
-        now.stx_nlink == 0 || now.stx_ino != handle->inode)
+    if (!S_ISREG(now.stx_mode) || now.stx_size != handle->file->bytes ||
+        mtime_ns != handle->file->mtime_ns || now.stx_nlink == 0 || now.stx_ino != handle->inode)
         return -ESTALE;
     return 0;
 }
@@ -262,14 +258,16 @@ int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
     if (code == 0 && handles->flags & HANDLES_RANDOM)
         posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
     if (code == 0 && handles->flags & HANDLES_MAP) {
-        void *map = handle->bytes ? mmap(NULL, handle->bytes, PROT_READ, MAP_SHARED, fd, 0) : NULL;
+        void *map = handle->file->bytes
+                        ? mmap(NULL, handle->file->bytes, PROT_READ, MAP_SHARED, fd, 0)
+                        : NULL;
         if (map == MAP_FAILED) {
             code = -errno;
         } else {
             if (map && handles->flags & HANDLES_RANDOM)
-                madvise(map, handle->bytes, MADV_RANDOM);
+                madvise(map, handle->file->bytes, MADV_RANDOM);
             handle->map = map;
-            handle->map_bytes = map ? handle->bytes : 0;
+            handle->map_bytes = map ? handle->file->bytes : 0;
             close(fd); /* a mapped file needs no descriptor */
             handle->fd = -1;
         }
@@ -286,7 +284,7 @@ int handle_adopt(const struct handles *handles, struct handle *handle, int fd)
 static int open_or_check(const struct handles *handles, struct handle *handle)
 {
     if (!handle->opened) {
-        int fd = file_open_quietly(handle->path, handles_open_flags(handles));
+        int fd = file_open_quietly(handle->file->path, handles_open_flags(handles));
         return fd < 0 ? fd : handle_adopt(handles, handle, fd);
     }
     const uint64_t now_ns = clock_coarse_ns();

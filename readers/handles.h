@@ -20,10 +20,7 @@
 
 struct handle {
     uint32_t shard;
-    const char *path; /* this and the next three: as the catalog has it */
-    uint64_t bytes;
-    int64_t mtime_ns;
-    uint32_t shard_flags; /* enum shard_flags */
+    const struct shard *file; /* as the catalog has it */
     bool opened;
     bool opening;       /* set by readers that open asynchronously */
     int fd;             /* -1 until handle_open(), and when mapped */

@@ -60,13 +60,13 @@ static void inflate_task(struct io_task *task)
 
     /* Provide a stream at or before the offset; the file must be the indexed one. */
     if (!handle->remote || inflate_stream_offset(handle->remote) > task->offset) {
-        if (store_stat(handle->path, &now) || now.bytes != handle->bytes ||
-            now.mtime_ns != handle->mtime_ns)
+        if (store_stat(handle->file->path, &now) || now.bytes != handle->file->bytes ||
+            now.mtime_ns != handle->file->mtime_ns)
             code = -ESTALE;
         else if (handle->remote)
-            code = inflate_reopen(handle->remote, handle->path, handle->shard_flags);
+            code = inflate_reopen(handle->remote, handle->file->path, handle->file->flags);
         else
-            handle->remote = inflate_open(handle->path, handle->shard_flags, &code);
+            handle->remote = inflate_open(handle->file->path, handle->file->flags, &code);
     }
     int64_t got = code;
     if (code == 0) {

@@ -41,9 +41,9 @@ static int check_size(const struct handle *handle)
 {
     struct stat now;
 
-    if (stat(handle->path, &now))
+    if (stat(handle->file->path, &now))
         return errno == ENOENT ? -ESTALE : -errno;
-    return (uint64_t)now.st_size < handle->bytes ? -ESTALE : 0;
+    return (uint64_t)now.st_size < handle->file->bytes ? -ESTALE : 0;
 }
 
 /* A truncated file has zeros up to the end of its last page, which is 64 KiB on some kernels, and
@@ -125,7 +125,7 @@ int zero_copy_open(void)
 
 bool borrow_resident(int pagemap, struct io_task *task, const uint8_t *first)
 {
-    if (pagemap < 0 || task->offset + task->bytes > task->handle->bytes ||
+    if (pagemap < 0 || task->offset + task->bytes > task->handle->file->bytes ||
         !is_mapped(pagemap, first, task->bytes) ||
         check_last(task->handle, first + task->bytes - 1))
         return false;

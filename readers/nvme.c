@@ -354,7 +354,7 @@ static bool has_moved(const struct nvme_reader *reader, const struct handle *han
     const char *why;
 
     const bool same =
-        disk_map_read(&now, handle->fd, handle->bytes, false, &reader->disk, &why) == 0 &&
+        disk_map_read(&now, handle->fd, handle->file->bytes, false, &reader->disk, &why) == 0 &&
         disk_map_equal(&now, &file->map);
     disk_map_release(&now);
     return !same;
@@ -393,8 +393,9 @@ static int nvme_check_file(struct uring *uring, struct handle *handle, const cha
     if (*why)
         return -EOPNOTSUPP;
     file = memory_zeroed(sizeof *file);
-    int code = file ? disk_map_read(&file->map, handle->fd, handle->bytes, true, &reader->disk, why)
-                    : -ENOMEM;
+    int code =
+        file ? disk_map_read(&file->map, handle->fd, handle->file->bytes, true, &reader->disk, why)
+             : -ENOMEM;
     if (code) {
         free(file);
         return code;
@@ -411,7 +412,7 @@ static void forget_file(void *owner, struct handle *handle)
     struct nvme_file *file = handle->remote;
 
     if (has_moved(reader, handle))
-        reader->moved = handle->path;
+        reader->moved = handle->file->path;
     disk_map_release(&file->map);
     free(file);
 }
@@ -427,7 +428,7 @@ static int nvme_settle(void *state)
             continue;
         handle->checked_ns = 0; /* look now */
         if (handle_open(handles, handle) || has_moved(reader, handle))
-            reader->moved = handle->path;
+            reader->moved = handle->file->path;
     }
     return reader->moved ? fail(ESTALE,
                                 "%s: the file was written to, replaced or moved on the disk while "
@@ -443,7 +444,7 @@ static int nvme_choose(struct uring *uring, struct uring_op *op)
     const struct nvme_reader *reader = reader_with(uring);
     const struct nvme_file *file = op->handle->remote;
     const uint64_t offset = op->request->offset + op->from;
-    const uint64_t end = bytes_align_up(op->handle->bytes, reader->disk.lba_bytes);
+    const uint64_t end = bytes_align_up(op->handle->file->bytes, reader->disk.lba_bytes);
     uint64_t bytes = op->request->bytes - op->from;
 
     if (bytes > reader->disk.most_bytes)
@@ -509,10 +510,10 @@ static int compare_block(struct nvme_reader *reader, struct handle *handle, uint
         return fail(code, "/dev/%s: %s", reader->disk.name, why ? why : fail_errno_text(code));
     const ssize_t got = pread(handle->fd, memory + half, half, 0);
     if (got < 0)
-        return fail(errno, "%s: %s", handle->path, fail_errno_text(errno));
+        return fail(errno, "%s: %s", handle->file->path, fail_errno_text(errno));
     if (memcmp(memory, memory + half, (size_t)got < bytes ? (size_t)got : bytes) != 0)
         return fail(EIO, "%s: /dev/%s holds other bytes than the file: use --reader uring",
-                    handle->path, reader->disk.name);
+                    handle->file->path, reader->disk.name);
     return 0;
 }
 
@@ -574,8 +575,9 @@ static int nvme_open(void *state, const void *chosen, const struct reader_config
         code = handle_open(&uring->handles, handle);
         if (code == 0)
             code = nvme_check_file(uring, handle, &why);
-        code = code == 0 ? compare_block(reader, handle, memory)
-                         : fail(code, "%s: %s", handle->path, why ? why : fail_errno_text(code));
+        code = code == 0
+                   ? compare_block(reader, handle, memory)
+                   : fail(code, "%s: %s", handle->file->path, why ? why : fail_errno_text(code));
     }
     if (handle)
         handles_release(&uring->handles, handle);

@@ -575,11 +575,10 @@ static int set_up_ring(struct uring *uring, const struct uring_settings *setting
 /* Set up the ring without the features that this kernel or container refuses. Fills traits' engine
  * and notice. Returns 0, or a negative errno without a reason if io_uring itself is refused. */
 static int set_up(struct uring *uring, const struct uring_settings *settings,
-                  struct reader_traits *traits)
+                  struct reader_traits *traits, int probe)
 {
     const struct reader_config *config = uring->config;
     const uint32_t capacity = uring->handles.capacity;
-    const int probe = open_probe(uring);
     char text[128], ahead[48] = "", size[32];
     uint64_t bytes = 0;
     uint8_t byte;
@@ -598,8 +597,6 @@ static int set_up(struct uring *uring, const struct uring_settings *settings,
                 traits,
                 "uncached reads (RWF_DONTCACHE) are not supported here: using buffered reads");
     }
-    if (probe >= 0)
-        close(probe);
     if (code)
         return code;
     /* Registering pins the memory; only O_DIRECT gains by it. */
@@ -720,10 +717,8 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
      * slower: the mark is met later. */
     const bool may_read_ahead =
         config->in_order && !settings->direct && settings->readahead != READAHEAD_NO;
-    const int probe = may_read_ahead ? open_probe(uring) : -1;
-    const uint64_t bytes = probe >= 0 ? read_ahead_bytes("/sys", probe) : 0;
-    if (probe >= 0)
-        close(probe);
+    const int probe = open_probe(uring);
+    const uint64_t bytes = may_read_ahead && probe >= 0 ? read_ahead_bytes("/sys", probe) : 0;
     if (bytes >= READ_AHEAD_ENOUGH)
         uring->bytes_per_file = bytes;
     else if (settings->readahead != READAHEAD_YES)
@@ -731,7 +726,9 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
     traits->alignment = uring->handles.alignment;
     traits->scatters = !settings->direct;
     traits->batches = true;
-    const int refusal = set_up(uring, settings, traits);
+    const int refusal = set_up(uring, settings, traits, probe);
+    if (probe >= 0)
+        close(probe);
     if (refusal == 0)
         return uring_create_tables(uring);
     if (!config->falls_back)

@@ -38,35 +38,20 @@ int profiles_parse(const char *path, const char *text, struct ini *ini)
     return code ? code : check(ini);
 }
 
-static int load_file(const char *path, struct ini *ini)
-{
-    int code = ini_load(path, ini);
-
-    return code ? code : check(ini);
-}
-
-static bool is_file_name(const char *name)
-{
-    const size_t length = strlen(name);
-
-    return strchr(name, '/') || (length > 4 && strcmp(name + length - 4, ".ini") == 0);
-}
-
 int profiles_load(const char *family, const char *name, const char *folder, struct ini *ini)
 {
-    *ini = (struct ini){0};
-    if (is_file_name(name))
-        return load_file(name, ini);
-    if (folder) {
-        char *path = file_format_path("%s/%s/%s.ini", folder, family, name);
-        if (!path)
-            return -ENOMEM;
-        const bool exists = file_exists(path);
-        int code = exists ? load_file(path, ini) : 0;
-        free(path);
-        if (exists)
-            return code;
-    }
+    const size_t length = strlen(name);
+    const bool is_file =
+        strchr(name, '/') || (length > 4 && strcmp(name + length - 4, ".ini") == 0);
+    char *own = folder && !is_file ? file_format_path("%s/%s/%s.ini", folder, family, name) : NULL;
+    const char *path = is_file ? name : own && file_exists(own) ? own : NULL;
+    int code = path ? ini_load(path, ini) : folder && !own ? -ENOMEM : 0;
+
+    if (path && code == 0)
+        code = check(ini);
+    free(own);
+    if (path || code)
+        return code;
     for (const struct profile_shipped *row = profile_shipped; row->family; row++)
         if (strcmp(row->family, family) == 0 && strcasecmp(row->name, name) == 0)
             return profiles_parse(name, row->text, ini);
