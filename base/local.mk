@@ -17,7 +17,7 @@ libiobench_a_SOURCES += \
 	base/image_header.c base/image_header.h \
 	base/json.c base/json.h \
 	base/memory.c base/memory.h \
-	base/module.c base/module.h base/module_version.c \
+	base/module_version.c \
 	base/nearest.c base/nearest.h \
 	base/option.c base/option.h \
 	base/plugin.c base/plugin.h \

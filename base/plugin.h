@@ -9,6 +9,7 @@
 #ifndef IOBENCH_BASE_PLUGIN_H
 #define IOBENCH_BASE_PLUGIN_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,7 +28,7 @@ struct plugin {
     /* Returns 0 if it works on this machine, else negative with a reason. NULL: always, or as the
      * module says. */
     int (*usable)(void);
-    /* Of the front end of a module (base/module.h): the rest is there, under this symbol. NULL: it
+    /* Of the front end of a module (struct module): the rest is there, under this symbol. NULL: it
      * is none. */
     const struct module *module;
     const char *symbol;
@@ -53,5 +54,26 @@ int plugin_choose(const char *family, const struct plugin *const *registry, cons
 void plugin_release(struct plugin_choice *choice);
 
 int plugin_usable(const struct plugin *plugin);
+
+/* ---- module ----
+ *
+ * Parts of the program that need rare libraries, as shared objects next to it, loaded on demand.
+ * The program starts without them. Main thread. */
+
+struct module {
+    const char *file;
+    const char *variable; /* environment variable that names another file to load */
+    /* Required libraries by soname: searched for in the loader's paths, CUDA toolkits and Python's
+     * site-packages, where PyTorch installs its own. */
+    const char *libraries[4];
+    bool is_global;     /* plug-ins of its libraries take symbols from the process */
+    const char *remedy; /* when one of them is missing */
+};
+
+/* Return the plug-in to call instead of `front`, with the same settings; `front` itself if it is no
+ * front end. NULL with a reason. The module stays loaded. */
+const struct plugin *module_plugin(const struct plugin *front);
+/* List the libraries loaded since the start: "path", and the "version" in that name or null. */
+json_t *module_list(void);
 
 #endif

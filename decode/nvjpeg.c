@@ -3,10 +3,9 @@
  * The nvjpeg decoder's front end: its options; the decoder is in the module iobench-nvjpeg.so. A
  * program built with CUDA therefore starts on machines without it.
  */
-#include "decode/nvjpeg_settings.h"
-
-#include "base/module.h"
 #include "decode/plugins.h"
+
+#include "base/plugin.h"
 
 static const struct module module_nvjpeg = {
     .file = "iobench-nvjpeg.so",

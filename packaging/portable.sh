@@ -4,7 +4,7 @@
 # packages and without network, as GPU machines often are. FILEs are programs, modules (*.so), and
 # folders or texts that come along. Of libraries it takes all that they need, the C library and its
 # loader too, so that an older one over there does not matter; but for NVIDIA's: they belong to that
-# machine's driver, toolkit or PyTorch, where the program looks for them (base/module.c).
+# machine's driver, toolkit or PyTorch, where the program looks for them (base/plugin.c).
 set -eu
 
 THEIRS='^lib(cuda|cudart|cudnn|cublas|nccl|nvrtc|nvidia|nvToolsExt)[A-Za-z_-]*\.so'

@@ -16,7 +16,6 @@
 #ifndef IOBENCH_RANKS_RANKS_H
 #define IOBENCH_RANKS_RANKS_H
 
-#include "base/module.h"
 #include "base/plugin.h"
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
-#include "base/module.h"
+#include "base/plugin.h"
 #include "base/profiles/profiles.h"
 #include "report/words.h"
 

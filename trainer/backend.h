@@ -10,7 +10,6 @@
 #ifndef IOBENCH_TRAINER_BACKEND_H
 #define IOBENCH_TRAINER_BACKEND_H
 
-#include "base/module.h"
 #include "base/plugin.h"
 #include "base/stop.h"
 #include "trainer/graph.h"

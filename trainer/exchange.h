@@ -8,10 +8,9 @@
 #ifndef IOBENCH_TRAINER_EXCHANGE_H
 #define IOBENCH_TRAINER_EXCHANGE_H
 
-#include "base/module.h"
 #include "base/plugin.h"
 #include "ranks/ranks.h"
-#include "trainer/buckets.h"
+#include "trainer/exchange.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -2,8 +2,8 @@
  * The nccl exchange's front end: its options; the exchange is in the module iobench-nccl.so. */
 #include "trainer/plugins.h"
 
-#include "base/module.h"
 #include "base/option.h"
+#include "base/plugin.h"
 #include "trainer/settings.h"
 
 static const char *const wires[] = {[EXCHANGE_FP32] = "fp32", [EXCHANGE_FP16] = "fp16", NULL};

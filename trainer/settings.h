@@ -3,7 +3,7 @@
 #ifndef IOBENCH_TRAINER_SETTINGS_H
 #define IOBENCH_TRAINER_SETTINGS_H
 
-#include "base/module.h"
+#include "base/plugin.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -12,7 +12,6 @@
 #ifndef IOBENCH_CMD_NET_TRANSPORT_H
 #define IOBENCH_CMD_NET_TRANSPORT_H
 
-#include "base/module.h"
 #include "base/plugin.h"
 #include "ranks/ranks.h"
 
