@@ -41,18 +41,13 @@ static const struct option_spec cpu_options[] = {
     {0},
 };
 
-/* Functions that the module calls: referenced here so that every program that can load the module
- * links them. */
+/* A function of each file that the module calls: referenced here so that every program that can
+ * load the module links them. */
 typedef void (*any_function)(void);
 __attribute__((used)) static const any_function for_the_module[] = {
-    (any_function)backend_loss_of,     (any_function)backend_rehearse,
-    (any_function)backend_update_host, (any_function)calibration_observe,
-    (any_function)clock_now_ns,        (any_function)fail,
-    (any_function)graph_fold_norm,     (any_function)kernel_normalise,
-    (any_function)lifetimes_plan,      (any_function)memory_zeroed,
-    (any_function)quantise_layer,      (any_function)random_hash,
-    (any_function)schedule_add,        (any_function)thread_cpu_count,
-};
+    (any_function)backend_rehearse, (any_function)clock_now_ns,     (any_function)fail,
+    (any_function)graph_fold_norm,  (any_function)kernel_normalise, (any_function)memory_zeroed,
+    (any_function)quantise_layer,   (any_function)random_hash,      (any_function)thread_cpu_count};
 
 const struct backend_ops backend_cpu = {
     .plugin = {.name = "cpu",

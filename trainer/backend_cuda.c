@@ -52,33 +52,13 @@ static const struct option_spec cuda_options[] = {
     {0},
 };
 
-/* Functions that the module calls: referenced here so that every program that can load the module
- * links them. */
+/* A function of each file that the module calls: referenced here so that every program that can
+ * load the module links them. */
 typedef void (*any_function)(void);
 __attribute__((used)) static const any_function for_the_module[] = {
-    (any_function)clock_now_ns,
-    (any_function)clock_sleep_ns,
-    (any_function)fail,
-    (any_function)fail_reason,
-    (any_function)memory_zeroed,
-    (any_function)memory_array,
-    (any_function)lifetimes_plan,
-    (any_function)kernel_dropout_key,
-    (any_function)random_mix,
-    (any_function)quantise_plan,
-    (any_function)quantise_layer,
-    (any_function)calibration_check,
-    (any_function)backend_rehearse,
-    (any_function)schedule_add,
-    (any_function)schedule_add_update,
-    (any_function)ranks_broadcast,
-    (any_function)ranks_gather,
-    (any_function)ranks_meet,
-    (any_function)ranks_share,
-    (any_function)ranks_unshare,
-    (any_function)ranks_memory_of,
-    (any_function)ranks_watch,
-};
+    (any_function)backend_rehearse,   (any_function)clock_now_ns, (any_function)fail,
+    (any_function)kernel_dropout_key, (any_function)memory_array, (any_function)quantise_plan,
+    (any_function)random_mix,         (any_function)ranks_meet,   (any_function)ranks_share};
 
 const struct backend_ops backend_cuda = {
     .plugin = {.name = "cuda",

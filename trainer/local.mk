@@ -11,10 +11,8 @@ libiobench_a_SOURCES += \
 	trainer/profile.c trainer/profile.h \
 	trainer/replay.c trainer/settings.h \
 	trainer/checkpoint.c trainer/checkpoint.h \
-	trainer/buckets.c trainer/buckets.h trainer/exchange.c trainer/exchange.h \
+	trainer/exchange.c trainer/exchange.h \
 	trainer/network.c \
-	trainer/recipe.c trainer/recipe.h \
-	trainer/safetensors.c trainer/safetensors.h \
 	trainer/training.c trainer/training.h \
 	trainer/weights.c trainer/weights.h
 

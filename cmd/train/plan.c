@@ -12,7 +12,7 @@
 #include "report/words.h"
 #include "trainer/accelerator.h"
 #include "trainer/backend.h"
-#include "trainer/buckets.h"
+#include "trainer/exchange.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/fail.h"
-#include "trainer/safetensors.h"
+#include "trainer/weights.h"
 
 #include <stdlib.h>
 #include <string.h>

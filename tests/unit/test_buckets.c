@@ -6,7 +6,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/fail.h"
-#include "trainer/buckets.h"
+#include "trainer/exchange.h"
 #include "trainer/graph.h"
 
 #include <string.h>

@@ -10,7 +10,7 @@
 #include "trainer/backend.h"
 #include "trainer/checkpoint.h"
 #include "trainer/profile.h"
-#include "trainer/recipe.h"
+#include "trainer/training.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 
 #include "base/bytes.h"
 #include "trainer/graph.h"
-#include "trainer/safetensors.h"
+#include "trainer/weights.h"
 
 #include <errno.h>
 

@@ -15,7 +15,6 @@
 #include "base/memory.h"
 #include "kernels/device.h"
 #include "kernels/runtime.h"
-#include "trainer/buckets.h"
 #include "trainer/settings.h"
 #include "trainer/exchange.h"
 
