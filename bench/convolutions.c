@@ -36,9 +36,9 @@ static struct cpu_operation describe(struct convolutions *all, const struct grap
                                      uint32_t number, uint32_t images)
 {
     const struct graph_node *node = &graph->nodes[number];
-    const struct graph_window *window = &node->window;
+    const struct kernel_window *window = &node->window;
     const struct graph_shape *in = &graph->nodes[node->inputs[0]].shape, *out = &node->shape;
-    const dnnl_dim_t groups = node->groups, height = window->height, width = window->width;
+    const dnnl_dim_t groups = node->window.groups, height = window->height, width = window->width;
     const dnnl_dim_t inputs = (dnnl_dim_t)in->channels * in->height * in->width;
 
     if (node->kind != GRAPH_CONVOLUTION)

@@ -272,7 +272,7 @@ static void make_parameters(void)
 
 static uint64_t optimise(void)
 {
-    const struct device_update update = {
+    const struct kernel_update update = {
         .rate = 0.1, .momentum = 0.9, .decay = 1e-4, .gradient_scale = 1};
 
     must(device_optimise(&parameters, &update, runtime.stream));
@@ -435,7 +435,7 @@ static uint64_t cross_entropy(void)
 /* LARS reads weights and gradients once more first. */
 static uint64_t optimise_lars(void)
 {
-    const struct device_update update = {.adapts = true,
+    const struct kernel_update update = {.adapts = true,
                                          .rate = 0.1,
                                          .rate_before = 0.1,
                                          .momentum = 0.9,

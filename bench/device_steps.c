@@ -26,7 +26,7 @@ enum { WARM_STEPS = 5, PATCHES = 8, BACKENDS_MAX = 8, STEPS_MAX = 1000, USAGE = 
 static const double agreement = 0.01, smoothing = 0.1;
 /* A rate at which the loss falls smoothly: with 0.01 it wanders, and differences of rounding grow
  * to 1% in 14 steps. */
-static const struct backend_update sgd = {
+static const struct kernel_update sgd = {
     .rate = 0.003, .rate_before = 0.003, .momentum = 0.9, .decay = 1e-4, .gradient_scale = 1};
 
 /* A backend with a network and a batch. */

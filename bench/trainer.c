@@ -98,7 +98,7 @@ static int peer_start(struct peer *peer, const char *python, const char *program
     return child > 0 && peer->to && peer->from ? 0 : fail(EIO, "%s: cannot start", python);
 }
 
-static void tell_window(FILE *to, const struct graph_window *window)
+static void tell_window(FILE *to, const struct kernel_window *window)
 {
     fprintf(to, " %u %u %u %u %u %u %u", window->height, window->width, window->stride,
             window->pad_top, window->pad_left, window->pad_bottom, window->pad_right);
@@ -127,7 +127,7 @@ static void tell_node(FILE *to, const struct graph *graph, const struct graph_no
     if (node->kind == GRAPH_CONVOLUTION) {
         fprintf(to, " %u %u", in->channels, out->channels);
         tell_window(to, &node->window);
-        fprintf(to, " %u %d", node->groups, node->bias != UINT32_MAX);
+        fprintf(to, " %u %d", node->window.groups, node->bias != UINT32_MAX);
     }
     if (node->kind == GRAPH_MAX_POOL || node->kind == GRAPH_AVERAGE_POOL) {
         tell_window(to, &node->window);
@@ -138,8 +138,8 @@ static void tell_node(FILE *to, const struct graph *graph, const struct graph_no
     if (node->kind == GRAPH_FULLY_CONNECTED)
         fprintf(to, " %u %u", in->channels * in->height * in->width, out->channels);
     if (node->kind == GRAPH_LRN)
-        fprintf(to, " %u %.9g %.9g %.9g", node->window.height, node->lrn_alpha, node->lrn_beta,
-                node->lrn_k);
+        fprintf(to, " %u %.9g %.9g %.9g", node->lrn.size, node->lrn.alpha, node->lrn.beta,
+                node->lrn.k);
     if (node->kind == GRAPH_DROPOUT)
         fprintf(to, " %.9g", node->dropout_rate);
     fputc('\n', to);
@@ -182,8 +182,8 @@ static int peer_time(struct bench *bench, bool training, int steps, int round)
 
 static int our_steps(struct bench *bench, int precision, bool training, int steps, double *step_ms)
 {
-    const struct backend_update update = {
-        .recipe = BACKEND_SGD, .rate = 1e-4, .momentum = 0.9, .decay = 1e-5, .gradient_scale = 1};
+    const struct kernel_update update = {
+        .rate = 1e-4, .momentum = 0.9, .decay = 1e-5, .gradient_scale = 1};
     struct backend *backend = &bench->backends[precision];
     const uint64_t start_ns = bench->now_ns();
     struct backend_loss loss;

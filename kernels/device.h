@@ -282,15 +282,9 @@ struct device_parameters {
     bool collected; /* all gradients are in the arena when they are used */
 };
 
-struct device_update {
-    bool adapts; /* false: SGD */
-    bool decays_fc_bias;
-    double rate, rate_before, momentum, decay, eta, gradient_scale;
-    double clip_norm; /* see struct backend_update */
-};
 /* kernel_sgd() or kernel_lars() on all parameters at once, the rate of weights alone adapted;
  * refresh the compute copies. */
-int device_optimise(const struct device_parameters *parameters, const struct device_update *update,
+int device_optimise(const struct device_parameters *parameters, const struct kernel_update *update,
                     void *stream);
 /* Refresh the compute copies after the masters changed elsewhere. */
 int device_renew(const struct device_parameters *parameters, void *stream);

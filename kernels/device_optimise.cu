@@ -204,7 +204,7 @@ struct clip {
     };
     struct local_t {};
     device_parameters all;
-    device_update update;
+    kernel_update update;
 
     KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
     {
@@ -224,7 +224,7 @@ struct clip {
 };
 
 /* Of the gradients of all parameters. */
-KERNEL_CODE double gradient_scale(const device_parameters &all, const device_update &update)
+KERNEL_CODE double gradient_scale(const device_parameters &all, const kernel_update &update)
 {
     return update.clip_norm > 0
                ? update.gradient_scale * all.norms[2 * all.chunk_count + all.parameter_count]
@@ -239,7 +239,7 @@ struct local_rates {
     };
     struct local_t {};
     device_parameters all;
-    device_update update;
+    kernel_update update;
 
     KERNEL_CODE void run(int phase, shared_t &shared, local_t &, const place &at) const
     {
@@ -272,7 +272,7 @@ struct optimise {
     struct shared_t {};
     struct local_t {};
     device_parameters all;
-    device_update update;
+    kernel_update update;
 
     /* What is the same for all of a parameter. */
     struct factors {
@@ -399,7 +399,7 @@ struct collect {
 
 } // namespace
 
-int device_optimise(const struct device_parameters *parameters, const struct device_update *update,
+int device_optimise(const struct device_parameters *parameters, const struct kernel_update *update,
                     void *stream)
 {
     int code = 0;

@@ -35,7 +35,8 @@ struct kernel_window {
     uint32_t images;
     uint32_t in_channels, in_height, in_width;
     uint32_t out_channels, out_height, out_width;
-    uint32_t height, width, stride, pad_top, pad_left;
+    uint32_t height, width, stride;
+    uint32_t pad_top, pad_left, pad_bottom, pad_right; /* kernels need not know the last two */
     uint32_t groups;    /* convolutions: group g of the output reads only group g of the input */
     bool count_padding; /* average pools: divide by height * width even at borders */
 };
@@ -159,6 +160,18 @@ struct kernel_loss kernel_cross_entropy(uint32_t images, uint32_t classes, const
                                         const int32_t *labels, double smoothing, real *d_logits);
 
 /* ---- updates: one parameter tensor; gradients are multiplied by `scale` first ---- */
+
+/* An update of all parameters, by a backend. */
+struct kernel_update {
+    bool adapts;              /* LARS; false: SGD */
+    bool decays_fc_bias;      /* weight decay also applies to biases of fully connected layers */
+    double rate, rate_before; /* of this step and the previous one: LARS rescales momentum */
+    double momentum, decay, eta;
+    double gradient_scale; /* 1 / ranks after a sum over ranks */
+    /* Gradients, so scaled, whose norm over all parameters is larger are shortened to this one; 0:
+     * never. */
+    double clip_norm;
+};
 
 /* momentum = rate_of_decay * momentum + gradient + decay * weight; weight -= rate * momentum.
  * (Sutskever et al. 2013 as in PyTorch: the rate is not part of the momentum.) */

@@ -194,7 +194,7 @@ void backend_forget(struct backend *backend)
         backend->ops->forget(backend->state);
 }
 
-int backend_update(struct backend *backend, const struct backend_update *update)
+int backend_update(struct backend *backend, const struct kernel_update *update)
 {
     assert(backend->loaded && backend->config.training);
     assert(update->rate >= 0 && update->momentum >= 0 && update->gradient_scale > 0);
@@ -268,10 +268,10 @@ uint64_t backend_least_bytes(const struct graph *graph, bool learns, uint32_t ba
     return 3 * parameter_bytes + batch_size * (cost.kept_bytes / sizeof(float) * value_bytes);
 }
 
-struct backend_update backend_clip(const struct backend_update *update, double squares)
+struct kernel_update backend_clip(const struct kernel_update *update, double squares)
 {
     const double norm = update->gradient_scale * sqrt(squares);
-    struct backend_update clipped = *update;
+    struct kernel_update clipped = *update;
 
     if (norm > update->clip_norm)
         clipped.gradient_scale *= update->clip_norm / norm;
@@ -279,7 +279,7 @@ struct backend_update backend_clip(const struct backend_update *update, double s
 }
 
 void backend_update_host(const struct graph *graph, const struct backend_memory *arenas,
-                         const struct backend_update *update, uint64_t first, uint64_t end)
+                         const struct kernel_update *update, uint64_t first, uint64_t end)
 {
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
@@ -287,7 +287,7 @@ void backend_update_host(const struct graph *graph, const struct backend_memory 
         const bool decays = parameter->decay == GRAPH_DECAY_WEIGHT ||
                             (parameter->decay == GRAPH_DECAY_FC_BIAS && update->decays_fc_bias);
         const double decay = decays ? update->decay : 0;
-        if (update->recipe == BACKEND_SGD) {
+        if (!update->adapts) {
             from = from > first ? from : first;
             to = to < end ? to : end;
             if (from < to)
@@ -428,7 +428,7 @@ int backend_rehearse(const struct backend_ops *ops, void *state,
                                         .learns = request->training,
                                         .ready = ignore_gradients};
     const struct trainer_batch drain = {.learns = request->training, .ready = ignore_gradients};
-    const struct backend_update update = {.momentum = 0.9, .gradient_scale = 1};
+    const struct kernel_update update = {.momentum = 0.9, .gradient_scale = 1};
     int code = parameters && rows && labels ? 0 : -ENOMEM;
 
     *update_ns = 0;

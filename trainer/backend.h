@@ -139,17 +139,6 @@ struct backend_config {
 
 enum backend_recipe { BACKEND_SGD, BACKEND_LARS };
 
-struct backend_update {
-    enum backend_recipe recipe;
-    double rate, rate_before; /* of this step and the previous one: LARS rescales momentum */
-    double momentum, decay, eta;
-    double gradient_scale; /* 1 / ranks after a sum over ranks */
-    bool decays_fc_bias;   /* weight decay also applies to biases of fully connected layers */
-    /* Gradients, so scaled, whose norm over all parameters is larger are shortened to this one; 0:
-     * never. */
-    double clip_norm;
-};
-
 struct backend_memory {
     float *parameters, *gradients, *momenta, *statistics;
     uint64_t workspace_bytes, activation_bytes;
@@ -196,7 +185,7 @@ struct backend_ops {
      * anything kept for replay. Never waits. NULL: nothing is kept. */
     void (*forget)(void *state);
     /* Formulas: kernels/kernels.h. LARS adapts the rate of weights alone. */
-    int (*update)(void *state, const struct backend_update *update);
+    int (*update)(void *state, const struct kernel_update *update);
     /* Host memory that a device copies from at full speed. NULL: any memory will do. */
     void *(*allocate)(void *state, size_t bytes);
     void (*release)(void *state, void *memory);
@@ -244,7 +233,7 @@ int backend_step(struct backend *backend, const struct trainer_batch *batch, dou
 int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
                    void *context, struct backend_loss *loss);
 void backend_forget(struct backend *backend);
-int backend_update(struct backend *backend, const struct backend_update *update);
+int backend_update(struct backend *backend, const struct kernel_update *update);
 
 /* After the weights are loaded, with no batch in flight. */
 int backend_prepare(struct backend *backend, uint32_t count, bool learns);
@@ -268,11 +257,11 @@ struct kernel_loss;
 struct backend_loss backend_loss_of(uint32_t count, const struct kernel_loss *loss);
 /* For one with clip_norm: the update with a gradient_scale that clips, from the sum of the squares
  * of all gradients. */
-struct backend_update backend_clip(const struct backend_update *update, double squares);
+struct kernel_update backend_clip(const struct kernel_update *update, double squares);
 /* Update floats [first, end) of arenas in host memory; LARS needs whole parameters and updates
  * those that begin in the range. */
 void backend_update_host(const struct graph *graph, const struct backend_memory *arenas,
-                         const struct backend_update *update, uint64_t first, uint64_t end);
+                         const struct kernel_update *update, uint64_t first, uint64_t end);
 /* Load initial weights; if request->passes, also run one batch of random images, call warmed_up(),
  * then run and update request->passes times. update_ns: mean time of an update. For ops.schedule()
  * only. */

@@ -44,11 +44,11 @@ static size_t plane_of(const struct graph_node *node)
 /* A convolution unfolds its input. */
 static uint64_t workspace_bytes(const struct reference *reference, uint32_t number)
 {
-    if (reference->graph->nodes[number].kind != GRAPH_CONVOLUTION)
-        return 0;
-    const struct kernel_window window =
-        graph_kernel_window(reference->graph, number, reference->config.batch_size);
-    return kernel_convolution_workspace(&window) * sizeof(float);
+    const struct graph_node *node = &reference->graph->nodes[number];
+
+    return node->kind == GRAPH_CONVOLUTION
+               ? kernel_convolution_workspace(&node->window) * sizeof(float)
+               : 0;
 }
 
 /* Bytes of a tensor of a batch, in FP32. */
@@ -205,8 +205,8 @@ static void node_forward(struct reference *reference, const struct trainer_batch
     const struct graph *graph = reference->graph;
     const struct graph_node *node = &graph->nodes[number];
     const struct graph_node *before = &graph->nodes[node->inputs[0]];
-    const struct kernel_window window = graph_kernel_window(graph, number, batch->count);
-    const struct kernel_lrn lrn = graph_kernel_lrn(node, batch->count);
+    struct kernel_window window = node->window;
+    struct kernel_lrn lrn = node->lrn;
     const size_t floats = graph_node_floats(node), count = batch->count * floats;
     const size_t plane = plane_of(node);
     const uint32_t channels = node->shape.channels;
@@ -219,6 +219,7 @@ static void node_forward(struct reference *reference, const struct trainer_batch
     float *output = reference->values[number], *statistics, *running;
     size_t offset = 0;
 
+    window.images = lrn.images = batch->count;
     switch (node->kind) {
     case GRAPH_INPUT:
         return;
@@ -301,8 +302,8 @@ static void node_backward(struct reference *reference, const struct trainer_batc
     const struct graph *graph = reference->graph;
     const struct graph_node *node = &graph->nodes[number];
     const struct graph_node *before = &graph->nodes[node->inputs[0]];
-    const struct kernel_window window = graph_kernel_window(graph, number, batch->count);
-    const struct kernel_lrn lrn = graph_kernel_lrn(node, batch->count);
+    struct kernel_window window = node->window;
+    struct kernel_lrn lrn = node->lrn;
     const size_t floats = graph_node_floats(node), count = batch->count * floats;
     const float *input = reference->values[node->inputs[0]];
     const float *weight = part(reference, reference->parameters, node->weight);
@@ -312,6 +313,7 @@ static void node_backward(struct reference *reference, const struct trainer_batc
     float *d_bias = part(reference, reference->gradients, node->bias);
     size_t offset = 0;
 
+    window.images = lrn.images = batch->count;
     switch (node->kind) {
     case GRAPH_INPUT:
         return;
@@ -419,11 +421,11 @@ static void reference_memory(void *state, struct backend_memory *memory)
                                       .activation_bytes = reference->arena_bytes};
 }
 
-static int reference_update(void *state, const struct backend_update *update)
+static int reference_update(void *state, const struct kernel_update *update)
 {
     struct reference *reference = state;
     const uint64_t floats = reference->graph->parameter_floats;
-    struct backend_update wanted = *update;
+    struct kernel_update wanted = *update;
     struct backend_memory arenas;
 
     reference_memory(reference, &arenas);

@@ -4,7 +4,6 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "kernels/kernels.h"
 
 #include <errno.h>
 #include <math.h>
@@ -52,7 +51,7 @@ static uint32_t add_node(struct graph *graph, enum graph_kind kind, const char *
     *node = (struct graph_node){.kind = kind,
                                 .input_count = input_count,
                                 .shape = shape,
-                                .groups = 1,
+                                .window.groups = 1,
                                 .weight = UINT32_MAX,
                                 .bias = UINT32_MAX,
                                 .gamma = UINT32_MAX,
@@ -136,29 +135,32 @@ static uint32_t windowed(uint32_t side, uint32_t window, uint32_t stride, uint32
     return (side + pads - window) / stride + 1;
 }
 
-static struct graph_shape windowed_shape(struct graph *graph, uint32_t input, uint32_t channels,
-                                         const struct graph_window *window)
+/* Complete a window over an input; return the shape of its output. */
+static struct graph_shape place_window(struct graph *graph, uint32_t input, uint32_t channels,
+                                       uint32_t groups, struct kernel_window *window)
 {
     const struct graph_node *from = &graph->nodes[input];
-    struct graph_shape shape = {
-        .channels = channels,
-        .height = windowed(from->shape.height, window->height, window->stride,
-                           window->pad_top + window->pad_bottom),
-        .width = windowed(from->shape.width, window->width, window->stride,
-                          window->pad_left + window->pad_right),
-    };
 
-    if (shape.height == 0 || shape.width == 0)
+    window->groups = groups;
+    window->in_channels = from->shape.channels;
+    window->in_height = from->shape.height;
+    window->in_width = from->shape.width;
+    window->out_channels = channels;
+    window->out_height = windowed(window->in_height, window->height, window->stride,
+                                  window->pad_top + window->pad_bottom);
+    window->out_width = windowed(window->in_width, window->width, window->stride,
+                                 window->pad_left + window->pad_right);
+    if (window->out_height == 0 || window->out_width == 0)
         refuse(graph, EINVAL, "a %u x %u window does not fit the %u x %u output of %s",
                window->height, window->width, from->shape.height, from->shape.width, from->name);
-    return shape;
+    return (struct graph_shape){channels, window->out_height, window->out_width};
 }
 
 uint32_t graph_convolution(struct graph *graph, const char *name, uint32_t input, uint32_t channels,
-                           struct graph_window window, uint32_t groups, bool bias)
+                           struct kernel_window window, uint32_t groups, bool bias)
 {
     uint32_t in = graph->nodes[input].shape.channels;
-    struct graph_shape shape = windowed_shape(graph, input, channels, &window);
+    struct graph_shape shape = place_window(graph, input, channels, groups, &window);
 
     if (groups == 0 || in % groups || channels % groups) {
         refuse(graph, EINVAL, "%s: %u groups do not divide %u and %u channels", name, groups, in,
@@ -167,7 +169,6 @@ uint32_t graph_convolution(struct graph *graph, const char *name, uint32_t input
     }
     uint32_t number = add_node(graph, GRAPH_CONVOLUTION, name, &input, 1, shape);
     graph->nodes[number].window = window;
-    graph->nodes[number].groups = groups;
     add_weight(graph, number, (uint64_t)in / groups * window.height * window.width, bias);
     return number;
 }
@@ -194,22 +195,22 @@ uint32_t graph_relu(struct graph *graph, uint32_t input)
 }
 
 static uint32_t add_pool(struct graph *graph, enum graph_kind kind, uint32_t input,
-                         struct graph_window window)
+                         struct kernel_window window)
 {
     struct graph_shape shape =
-        windowed_shape(graph, input, graph->nodes[input].shape.channels, &window);
+        place_window(graph, input, graph->nodes[input].shape.channels, 1, &window);
     uint32_t number = add_node(graph, kind, NULL, &input, 1, shape);
 
     graph->nodes[number].window = window;
     return number;
 }
 
-uint32_t graph_max_pool(struct graph *graph, uint32_t input, struct graph_window window)
+uint32_t graph_max_pool(struct graph *graph, uint32_t input, struct kernel_window window)
 {
     return add_pool(graph, GRAPH_MAX_POOL, input, window);
 }
 
-uint32_t graph_average_pool(struct graph *graph, uint32_t input, struct graph_window window)
+uint32_t graph_average_pool(struct graph *graph, uint32_t input, struct kernel_window window)
 {
     return add_pool(graph, GRAPH_AVERAGE_POOL, input, window);
 }
@@ -220,7 +221,7 @@ uint32_t graph_global_pool(struct graph *graph, uint32_t input)
 
     return add_pool(
         graph, GRAPH_AVERAGE_POOL, input,
-        (struct graph_window){.height = shape->height, .width = shape->width, .stride = 1});
+        (struct kernel_window){.height = shape->height, .width = shape->width, .stride = 1});
 }
 
 uint32_t graph_add(struct graph *graph, uint32_t a, uint32_t b)
@@ -258,6 +259,16 @@ uint32_t graph_fully_connected(struct graph *graph, const char *name, uint32_t i
     uint32_t number = add_node(graph, GRAPH_FULLY_CONNECTED, name, &input, 1,
                                (struct graph_shape){channels, 1, 1});
 
+    graph->nodes[number].window = (struct kernel_window){.in_channels = (uint32_t)in,
+                                                         .in_height = 1,
+                                                         .in_width = 1,
+                                                         .out_channels = channels,
+                                                         .out_height = 1,
+                                                         .out_width = 1,
+                                                         .height = 1,
+                                                         .width = 1,
+                                                         .stride = 1,
+                                                         .groups = 1};
     add_weight(graph, number, in, true);
     if (channels == graph->classes) /* the classifier starts small */
         graph->parameters[graph->nodes[number].weight].deviation = 0.01;
@@ -268,12 +279,14 @@ uint32_t graph_lrn(struct graph *graph, uint32_t input, uint32_t size, double al
                    double k)
 {
     uint32_t number = add_like(graph, GRAPH_LRN, NULL, input);
-    struct graph_node *node = &graph->nodes[number];
+    const struct graph_shape *shape = &graph->nodes[number].shape;
 
-    node->window = (struct graph_window){.height = size, .width = 1, .stride = 1};
-    node->lrn_alpha = alpha;
-    node->lrn_beta = beta;
-    node->lrn_k = k;
+    graph->nodes[number].lrn = (struct kernel_lrn){.channels = shape->channels,
+                                                   .plane = (size_t)shape->height * shape->width,
+                                                   .size = size,
+                                                   .alpha = alpha,
+                                                   .beta = beta,
+                                                   .k = k};
     return number;
 }
 
@@ -330,43 +343,6 @@ uint64_t graph_final_floats(const struct graph *graph, uint32_t number)
     if (first == UINT32_MAX)
         return 0;
     return graph->parameters[first].offset + graph->parameters[first].count;
-}
-
-struct kernel_window graph_kernel_window(const struct graph *graph, uint32_t number,
-                                         uint32_t images)
-{
-    const struct graph_node *node = &graph->nodes[number];
-    const struct graph_shape *in = &graph->nodes[node->inputs[0]].shape, *out = &node->shape;
-
-    return (struct kernel_window){
-        .images = images,
-        .in_channels = in->channels,
-        .in_height = in->height,
-        .in_width = in->width,
-        .out_channels = out->channels,
-        .out_height = out->height,
-        .out_width = out->width,
-        .height = node->window.height,
-        .width = node->window.width,
-        .stride = node->window.stride,
-        .pad_top = node->window.pad_top,
-        .pad_left = node->window.pad_left,
-        .groups = node->groups,
-        .count_padding = node->window.count_padding,
-    };
-}
-
-struct kernel_lrn graph_kernel_lrn(const struct graph_node *node, uint32_t images)
-{
-    return (struct kernel_lrn){
-        .images = images,
-        .channels = node->shape.channels,
-        .plane = (size_t)node->shape.height * node->shape.width,
-        .size = node->window.height,
-        .alpha = node->lrn_alpha,
-        .beta = node->lrn_beta,
-        .k = node->lrn_k,
-    };
 }
 
 uint64_t graph_node_floats(const struct graph_node *node)

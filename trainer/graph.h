@@ -10,9 +10,7 @@
 #ifndef IOBENCH_TRAINER_GRAPH_H
 #define IOBENCH_TRAINER_GRAPH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "kernels/kernels.h"
 
 enum graph_kind {
     GRAPH_INPUT,
@@ -34,24 +32,16 @@ struct graph_shape {
     uint32_t channels, height, width;
 };
 
-/* Window of a convolution or pool, in pixels. */
-struct graph_window {
-    uint32_t height, width;
-    uint32_t stride;
-    uint32_t pad_top, pad_left, pad_bottom, pad_right;
-    bool count_padding; /* average pools: divide by the full window */
-};
-
 /* A square window with equal padding on all sides. */
-static inline struct graph_window graph_square(uint32_t side, uint32_t stride, uint32_t pad)
+static inline struct kernel_window graph_square(uint32_t side, uint32_t stride, uint32_t pad)
 {
-    return (struct graph_window){.height = side,
-                                 .width = side,
-                                 .stride = stride,
-                                 .pad_top = pad,
-                                 .pad_left = pad,
-                                 .pad_bottom = pad,
-                                 .pad_right = pad};
+    return (struct kernel_window){.height = side,
+                                  .width = side,
+                                  .stride = stride,
+                                  .pad_top = pad,
+                                  .pad_left = pad,
+                                  .pad_bottom = pad,
+                                  .pad_right = pad};
 }
 
 enum graph_parameter_kind {
@@ -86,12 +76,11 @@ struct graph_node {
     enum graph_kind kind;
     uint32_t input_count;
     uint32_t inputs[GRAPH_INPUTS_MAX];
-    struct graph_shape shape; /* of the output */
-    struct graph_window window;
-    uint32_t groups;
-    double epsilon, momentum;          /* BN; running = (1 - momentum) * running + momentum * new */
-    uint64_t statistics;               /* BN: offset of its running means; variances follow */
-    double lrn_alpha, lrn_beta, lrn_k; /* window.height is the size */
+    struct graph_shape shape;    /* of the output */
+    struct kernel_window window; /* of a convolution, pool or layer of one pixel; images: 0 */
+    double epsilon, momentum;    /* BN; running = (1 - momentum) * running + momentum * new */
+    uint64_t statistics;         /* BN: offset of its running means; variances follow */
+    struct kernel_lrn lrn;       /* images: 0 */
     double dropout_rate;
     /* Indices into graph.parameters; UINT32_MAX: none. */
     uint32_t weight, bias, gamma, beta;
@@ -125,13 +114,13 @@ struct graph *graph_create(struct graph_shape input, uint32_t classes); /* node 
 void graph_destroy(struct graph *graph);
 
 uint32_t graph_convolution(struct graph *graph, const char *name, uint32_t input, uint32_t channels,
-                           struct graph_window window, uint32_t groups, bool bias);
+                           struct kernel_window window, uint32_t groups, bool bias);
 /* ends_block: its output is what a residual block adds to its input; see
  * graph_start_as_identities(). */
 uint32_t graph_batch_norm(struct graph *graph, const char *name, uint32_t input, bool ends_block);
 uint32_t graph_relu(struct graph *graph, uint32_t input);
-uint32_t graph_max_pool(struct graph *graph, uint32_t input, struct graph_window window);
-uint32_t graph_average_pool(struct graph *graph, uint32_t input, struct graph_window window);
+uint32_t graph_max_pool(struct graph *graph, uint32_t input, struct kernel_window window);
+uint32_t graph_average_pool(struct graph *graph, uint32_t input, struct kernel_window window);
 uint32_t graph_global_pool(struct graph *graph, uint32_t input);
 uint32_t graph_add(struct graph *graph, uint32_t a, uint32_t b);
 uint32_t graph_concat(struct graph *graph, const uint32_t *inputs, uint32_t count);
@@ -152,10 +141,6 @@ uint64_t graph_node_floats(const struct graph_node *node);
 uint32_t graph_only_consumer(const struct graph *graph, uint32_t number, enum graph_kind kind);
 /* The floats of the arena that are final after this node's backward pass; 0: as many as before. */
 uint64_t graph_final_floats(const struct graph *graph, uint32_t number);
-/* A convolution or pool, and LRN, as kernels take them. */
-struct kernel_window graph_kernel_window(const struct graph *graph, uint32_t number,
-                                         uint32_t images);
-struct kernel_lrn graph_kernel_lrn(const struct graph_node *node, uint32_t images);
 
 /* He-normal by fan-in, the classifier N(0, 0.01), gamma 1, the rest 0. A seed gives the same bits
  * on every backend. parameters: parameter_floats, canonical layout (see the enum). */

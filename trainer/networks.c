@@ -14,7 +14,7 @@
 
 /* Convolution without bias and BN: "BLOCK.convPART", "BLOCK.bnPART". */
 static uint32_t conv_bn(struct graph *graph, const char *block, const char *part, uint32_t input,
-                        uint32_t channels, struct graph_window window, bool ends_block)
+                        uint32_t channels, struct kernel_window window, bool ends_block)
 {
     char name[GRAPH_NAME_BYTES];
 
@@ -25,27 +25,27 @@ static uint32_t conv_bn(struct graph *graph, const char *block, const char *part
 }
 
 static uint32_t conv_bn_relu(struct graph *graph, const char *block, const char *part,
-                             uint32_t input, uint32_t channels, struct graph_window window)
+                             uint32_t input, uint32_t channels, struct kernel_window window)
 {
     return graph_relu(graph, conv_bn(graph, block, part, input, channels, window, false));
 }
 
 static uint32_t conv_relu(struct graph *graph, const char *name, uint32_t input, uint32_t channels,
-                          struct graph_window window, uint32_t groups)
+                          struct kernel_window window, uint32_t groups)
 {
     return graph_relu(graph, graph_convolution(graph, name, input, channels, window, groups, true));
 }
 
 /* A window of h x w with "same" padding for odd sides, stride 1. */
-static struct graph_window same_size(uint32_t height, uint32_t width)
+static struct kernel_window same_size(uint32_t height, uint32_t width)
 {
-    return (struct graph_window){.height = height,
-                                 .width = width,
-                                 .stride = 1,
-                                 .pad_top = height / 2,
-                                 .pad_bottom = height / 2,
-                                 .pad_left = width / 2,
-                                 .pad_right = width / 2};
+    return (struct kernel_window){.height = height,
+                                  .width = width,
+                                  .stride = 1,
+                                  .pad_top = height / 2,
+                                  .pad_bottom = height / 2,
+                                  .pad_left = width / 2,
+                                  .pad_right = width / 2};
 }
 
 /* The fully connected layers of AlexNet and VGG. */
@@ -321,7 +321,7 @@ struct googlenet_widths {
 static uint32_t pool_up(struct graph *graph, uint32_t input)
 {
     const struct graph_shape *shape = &graph->nodes[input].shape;
-    struct graph_window window = graph_square(3, 2, 0);
+    struct kernel_window window = graph_square(3, 2, 0);
 
     window.pad_bottom = shape->height % 2 == 0;
     window.pad_right = shape->width % 2 == 0;
@@ -425,7 +425,7 @@ static uint32_t inception_bn_block(struct graph *graph, uint32_t x,
     y = inception_bn_part(graph, name, "double_3x3_reduce", x, widths->reduce_double, 1, 1);
     y = inception_bn_part(graph, name, "double_3x3_0", y, widths->twice, 3, 1);
     parts[count++] = inception_bn_part(graph, name, "double_3x3_1", y, widths->twice, 3, stride);
-    struct graph_window window = graph_square(3, stride, 1);
+    struct kernel_window window = graph_square(3, stride, 1);
     y = widths->max_pool ? graph_max_pool(graph, x, window) : graph_average_pool(graph, x, window);
     if (widths->pool)
         y = inception_bn_part(graph, name, "proj", y, widths->pool, 1, 1);
@@ -479,7 +479,7 @@ struct builder {
 };
 
 static uint32_t add_part(struct builder *builder, uint32_t input, uint32_t channels,
-                         struct graph_window window)
+                         struct kernel_window window)
 {
     char name[GRAPH_NAME_BYTES];
 
@@ -495,7 +495,7 @@ static uint32_t same(struct builder *builder, uint32_t input, uint32_t channels,
 
 static uint32_t pool_proj(struct builder *builder, uint32_t input, uint32_t channels)
 {
-    struct graph_window window = same_size(3, 3);
+    struct kernel_window window = same_size(3, 3);
 
     window.count_padding = true;
     return same(builder, graph_average_pool(builder->graph, input, window), channels, 1, 1);

@@ -170,8 +170,8 @@ void quantise_plan(const struct graph *graph, const float *ranges, struct quanti
         const struct graph_node *node = &graph->nodes[i];
         const uint32_t input = node->inputs[0];
         if (node->kind != GRAPH_CONVOLUTION || input == 0 || !(ranges[input] > 0) ||
-            graph->nodes[input].shape.channels / node->groups % 16 != 0 ||
-            node->shape.channels / node->groups % 16 != 0)
+            graph->nodes[input].shape.channels / node->window.groups % 16 != 0 ||
+            node->shape.channels / node->window.groups % 16 != 0)
             continue;
         nodes[i].in_int8 = true;
         nodes[input].step = ranges[input] / QUANTISE_MOST;

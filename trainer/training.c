@@ -337,15 +337,15 @@ int training_step(struct training *training, const struct trainer_batch *batch,
     code = loss->update_due && exchange ? exchange_finish(exchange) : 0;
     const uint64_t exchanged_ns = clock_now_ns();
     if (code == 0 && loss->update_due) {
-        const struct backend_update update = {.recipe = recipe->kind,
-                                              .rate = recipe_rate(recipe, training->step),
-                                              .rate_before = training->rate_before,
-                                              .momentum = recipe->momentum,
-                                              .decay = recipe->weight_decay,
-                                              .eta = recipe->eta,
-                                              .decays_fc_bias = recipe->decays_fc_bias,
-                                              .clip_norm = recipe->clip_norm,
-                                              .gradient_scale = 1.0 / rank_count(config)};
+        const struct kernel_update update = {.adapts = recipe->kind == BACKEND_LARS,
+                                             .rate = recipe_rate(recipe, training->step),
+                                             .rate_before = training->rate_before,
+                                             .momentum = recipe->momentum,
+                                             .decay = recipe->weight_decay,
+                                             .eta = recipe->eta,
+                                             .decays_fc_bias = recipe->decays_fc_bias,
+                                             .clip_norm = recipe->clip_norm,
+                                             .gradient_scale = 1.0 / rank_count(config)};
         assert(training->step < training->given);
         training->rate_before = update.rate;
         training->step++;

@@ -364,8 +364,7 @@ static int make_tensor_list(const struct network *network, const struct graph *g
         const struct graph_shape *from = &graph->nodes[node->inputs[0]].shape;
         const struct graph_parameter *all = graph->parameters;
         const uint64_t channels = node->shape.channels;
-        const uint64_t convolution[] = {channels,
-                                        from->channels / (node->groups ? node->groups : 1),
+        const uint64_t convolution[] = {channels, from->channels / node->window.groups,
                                         node->window.height, node->window.width};
         const uint64_t dense[] = {channels, (uint64_t)from->channels * from->height * from->width};
         if (node->kind == GRAPH_CONVOLUTION)

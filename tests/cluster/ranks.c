@@ -120,12 +120,11 @@ static float *learn_together(const char *network, struct ranks *ranks, uint32_t 
 /* Update each state by the sum of all shares' gradients. */
 static void update_all(struct training *shares, uint32_t ranks)
 {
-    const struct backend_update update = {.recipe = BACKEND_SGD,
-                                          .rate = 0.002,
-                                          .momentum = 0.9,
-                                          .decay = 1e-4,
-                                          .gradient_scale = 1.0 / ranks,
-                                          .clip_norm = clip_norm};
+    const struct kernel_update update = {.rate = 0.002,
+                                         .momentum = 0.9,
+                                         .decay = 1e-4,
+                                         .gradient_scale = 1.0 / ranks,
+                                         .clip_norm = clip_norm};
     const uint64_t floats = shares[0].graph->parameter_floats;
     struct backend_memory memory[GLOBAL_BATCH];
 

@@ -366,10 +366,13 @@ static void gradients_pass_through_bn(void **unused)
 /* Images, input, output, window, stride, padding, groups; channels are filled in. The windows of
  * the second reach beyond the input. */
 static const struct kernel_window pool_windows[] = {
-    {2, 0, 9, 7, 0, 5, 4, 3, 3, 2, 1, 1, 1, false}, {2, 0, 8, 6, 0, 4, 3, 3, 3, 2, 0, 0, 1, false},
-    {2, 0, 6, 8, 0, 3, 4, 2, 2, 2, 0, 0, 1, false}, {2, 0, 9, 11, 0, 4, 4, 5, 4, 3, 2, 1, 1, false},
-    {1, 0, 7, 7, 0, 1, 1, 7, 7, 1, 0, 0, 1, true},  {2, 0, 5, 3, 0, 1, 1, 5, 3, 1, 0, 0, 1, false},
-    {1, 0, 5, 5, 0, 5, 5, 3, 3, 1, 1, 1, 1, true},
+    {2, 0, 9, 7, 0, 5, 4, 3, 3, 2, 1, 1, 0, 0, 1, false},
+    {2, 0, 8, 6, 0, 4, 3, 3, 3, 2, 0, 0, 0, 0, 1, false},
+    {2, 0, 6, 8, 0, 3, 4, 2, 2, 2, 0, 0, 0, 0, 1, false},
+    {2, 0, 9, 11, 0, 4, 4, 5, 4, 3, 2, 1, 0, 0, 1, false},
+    {1, 0, 7, 7, 0, 1, 1, 7, 7, 1, 0, 0, 0, 0, 1, true},
+    {2, 0, 5, 3, 0, 1, 1, 5, 3, 1, 0, 0, 0, 0, 1, false},
+    {1, 0, 5, 5, 0, 5, 5, 3, 3, 1, 1, 1, 0, 0, 1, true},
 };
 
 static void pool(enum device_type type, uint32_t channels, struct kernel_window window)

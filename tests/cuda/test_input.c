@@ -205,7 +205,7 @@ static void arrive(struct course *course, const struct course *wanted, const cha
 static void exchange_and_update(struct course *course, const struct backend_loss *loss)
 {
     struct backend_memory memory;
-    const struct backend_update update = {
+    const struct kernel_update update = {
         .rate = 0.0005, .rate_before = 0.0005, .momentum = 0.9, .gradient_scale = 0.5};
 
     backend_memory(&course->backend, &memory);

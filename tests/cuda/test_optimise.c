@@ -20,7 +20,7 @@ static void check(const struct place *place, const float *wanted, const char *wh
 enum { ROWS = 6000, COUNT = 3 * ROWS, PADDED = 8, DENSE = 10003, REST = 37 };
 enum { DENSE_AT = COUNT, REST_AT = COUNT + DENSE, ALL = REST_AT + REST };
 
-static void update_on_host(const struct device_update *update, uint64_t at, uint64_t count,
+static void update_on_host(const struct kernel_update *update, uint64_t at, uint64_t count,
                            const float *g, float *w, float *m)
 {
     const bool bias = at == REST_AT;
@@ -39,7 +39,7 @@ static void update_on_host(const struct device_update *update, uint64_t at, uint
 /* Three parameters: a weight of the first layer, whose rows of 3 are padded; one without padding;
  * and the bias of a fully connected layer. Their gradients are in the layer's type, and in FP32;
  * the arena has something else. */
-static void optimised(enum device_type type, const struct device_update *update)
+static void optimised(enum device_type type, const struct kernel_update *update)
 {
     enum { W, G, M, COPY, GIVEN, DENSE_COPY, DENSE_GIVEN, REST_GIVEN, PLACES };
     struct place all[] = {[W] = place_random(DEVICE_FP32, 1, ALL, 1, 1),
@@ -110,7 +110,7 @@ static void optimised(enum device_type type, const struct device_update *update)
 
 static void parameters_are_updated_all_at_once(void **unused)
 {
-    const struct device_update updates[] = {{false, false, 0.5, 0.25, 0.8, 0.3, 0, 0.5, 2},
+    const struct kernel_update updates[] = {{false, false, 0.5, 0.25, 0.8, 0.3, 0, 0.5, 2},
                                             {true, true, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5, 2},
                                             {true, false, 0.5, 0, 0.8, 0.3, 0.2, 0.5, 1e6}};
 

@@ -124,13 +124,13 @@ static void stop(struct job *job)
 /* Where a step is complete. */
 static void update(struct job *job, uint64_t number, const struct backend_loss *loss)
 {
-    const struct backend_update update = {.recipe = number % 2 ? BACKEND_LARS : BACKEND_SGD,
-                                          .rate = 0.01,
-                                          .rate_before = 0.01,
-                                          .momentum = 0.9,
-                                          .decay = 1e-4,
-                                          .eta = 0.001,
-                                          .gradient_scale = 1};
+    const struct kernel_update update = {.adapts = number % 2 != 0,
+                                         .rate = 0.01,
+                                         .rate_before = 0.01,
+                                         .momentum = 0.9,
+                                         .decay = 1e-4,
+                                         .eta = 0.001,
+                                         .gradient_scale = 1};
     struct backend_memory memory;
 
     if (!loss->update_due)

@@ -14,7 +14,7 @@ static double norm_of(const struct graph *graph, const struct saved *saved)
 }
 
 /* Apply the recipe's update to saved arrays: the expected result of a step. */
-static void update_saved(const struct graph *graph, const struct backend_update *update,
+static void update_saved(const struct graph *graph, const struct kernel_update *update,
                          struct saved *saved)
 {
     const double norm = update->gradient_scale * norm_of(graph, saved);
@@ -31,7 +31,7 @@ static void update_saved(const struct graph *graph, const struct backend_update 
         float *weight = saved->parameters + parameter->offset;
         float *momenta = saved->momenta + parameter->offset;
         const float *gradient = saved->gradients + parameter->offset;
-        if (update->recipe == BACKEND_SGD)
+        if (!update->adapts)
             kernel_sgd(parameter->count, update->rate, update->momentum, decays ? update->decay : 0,
                        scale, gradient, weight, momenta);
         else
@@ -43,10 +43,10 @@ static void update_saved(const struct graph *graph, const struct backend_update 
 
 static void updated(const char *backend, struct graph *graph)
 {
-    const struct backend_update updates[] = {
-        {BACKEND_SGD, 0.5, 0.25, 0.8, 0.3, 0, 0.5, false, 0},
-        {BACKEND_LARS, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5, false, 0},
-        {BACKEND_LARS, 0.5, 0, 0.8, 0.3, 0.2, 0.5, true, 0},
+    const struct kernel_update updates[] = {
+        {false, false, 0.5, 0.25, 0.8, 0.3, 0, 0.5, 0},
+        {true, false, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5, 0},
+        {true, true, 0.5, 0, 0.8, 0.3, 0.2, 0.5, 0},
     };
     struct training training;
 
@@ -76,13 +76,13 @@ void updates_are_as_the_kernels_have_them(void **unused)
 static void clipped(const char *backend, struct graph *graph)
 {
     static const double shares[] = {0.25, 0.99, 1.01};
-    const struct backend_update kinds[] = {{BACKEND_SGD, 0.1, 0.1, 0.8, 0.01, 0, 0.5, false, 0},
-                                           {BACKEND_LARS, 0.1, 0.1, 0.8, 0.01, 0.2, 0.5, true, 0}};
+    const struct kernel_update kinds[] = {{false, false, 0.1, 0.1, 0.8, 0.01, 0, 0.5, 0},
+                                          {true, true, 0.1, 0.1, 0.8, 0.01, 0.2, 0.5, 0}};
     struct training training;
 
     training_start(&training, backend, graph, BATCH, 5, 0);
     for (int i = 0; i < 6; i++) {
-        struct backend_update update = kinds[i / 3];
+        struct kernel_update update = kinds[i / 3];
         training_load(&training);
         training_batch(&training, 1);
         training_step(&training, 0);
@@ -111,7 +111,7 @@ void gradients_are_clipped_by_the_norm_of_all(void **unused)
 static float *clip_by_threads(struct graph *graph, uint32_t threads)
 {
     float *parameters = calloc(graph->parameter_floats, sizeof *parameters);
-    struct backend_update update = sgd;
+    struct kernel_update update = sgd;
     struct training training;
 
     update.clip_norm = 1e-3;

@@ -7,8 +7,8 @@
 
 enum { SIDE = 16, CLASSES = 6, BATCH = 4 };
 
-static const struct backend_update sgd = {
-    .recipe = BACKEND_SGD, .rate = 0.02, .momentum = 0.9, .decay = 0.01, .gradient_scale = 1};
+static const struct kernel_update sgd = {
+    .rate = 0.02, .momentum = 0.9, .decay = 0.01, .gradient_scale = 1};
 
 /* A small network with BN and dropout. */
 static inline struct graph *small(void)

@@ -245,10 +245,8 @@ static void learn(const char *network, uint32_t side, double rate, int steps)
         first = i ? first : last;
         if (getenv("IOBENCH_SHOW"))
             print_message("%s: %.4f\n", network, last);
-        training_update(&training, &(struct backend_update){.recipe = BACKEND_SGD,
-                                                            .rate = rate,
-                                                            .momentum = 0.9,
-                                                            .gradient_scale = 1});
+        training_update(
+            &training, &(struct kernel_update){.rate = rate, .momentum = 0.9, .gradient_scale = 1});
     }
     training_end(&training);
     free(parameters);
@@ -279,8 +277,7 @@ static void masters_are_fp32(void **unused)
     training_batch(&training, 1);
     assert_int_equal(backend_save(&training.backend, before, NULL, NULL, NULL), 0);
     training_step(&training, 0);
-    training_update(&training, &(struct backend_update){
-                                   .recipe = BACKEND_SGD, .rate = rate, .gradient_scale = 1});
+    training_update(&training, &(struct kernel_update){.rate = rate, .gradient_scale = 1});
     assert_int_equal(backend_save(&training.backend, after, NULL, NULL, gradients), 0);
     training_end(&training);
     for (uint64_t i = 0; i < count; i++) {

@@ -125,7 +125,7 @@ static struct graph *branches(void)
     x = graph_lrn(graph, x, 5, 1e-2, 0.75, 1);
     uint32_t wide = graph_convolution(
         graph, "wide", x, 20,
-        (struct graph_window){.height = 1, .width = 7, .stride = 1, .pad_left = 3, .pad_right = 3},
+        (struct kernel_window){.height = 1, .width = 7, .stride = 1, .pad_left = 3, .pad_right = 3},
         1, false);
     uint32_t parts[] = {
         graph_relu(graph, graph_batch_norm(graph, "wide.bn", wide, false)),
@@ -134,7 +134,7 @@ static struct graph *branches(void)
         x,
     };
     x = graph_concat(graph, parts, 4);
-    struct graph_window padded = graph_square(3, 2, 1);
+    struct kernel_window padded = graph_square(3, 2, 1);
     padded.count_padding = true;
     x = graph_average_pool(graph, x, padded);
     x = graph_dropout(graph, x, 0.25);
@@ -189,13 +189,13 @@ static struct outcome train(const char *name, const struct graph *graph, int ste
     graph_initialise(graph, 1, outcome.parameters);
     require(backend_load(&backend, outcome.parameters, NULL, NULL));
     for (int i = 0; i < steps; i++) {
-        const struct backend_update update = {.recipe = recipe,
-                                              .rate = recipe == BACKEND_LARS ? 2 : 0.02,
-                                              .rate_before = i ? 1.5 : 0,
-                                              .momentum = 0.9,
-                                              .decay = 1e-3,
-                                              .eta = 0.01,
-                                              .gradient_scale = 0.5};
+        const struct kernel_update update = {.adapts = recipe == BACKEND_LARS,
+                                             .rate = recipe == BACKEND_LARS ? 2 : 0.02,
+                                             .rate_before = i ? 1.5 : 0,
+                                             .momentum = 0.9,
+                                             .decay = 1e-3,
+                                             .eta = 0.01,
+                                             .gradient_scale = 0.5};
         struct trainer_batch batch = {.rows = rows, .labels = labels, .step = (uint64_t)i};
         struct backend_loss loss;
         make_batch((uint64_t)i + 1);

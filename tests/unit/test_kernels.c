@@ -123,13 +123,13 @@ static void conv_backward(const void *shape, real *const *inputs, const real *d_
 
 static const struct kernel_window convolutions[] = {
     /* images, in, out, window, stride, pads, groups */
-    {2, 3, 5, 4, 2, 5, 4, 3, 3, 1, 1, 1, 1, false},
-    {3, 2, 7, 6, 3, 4, 3, 3, 2, 2, 1, 0, 1, false},
-    {2, 4, 5, 5, 6, 3, 3, 3, 3, 2, 1, 1, 2, false},
-    {5, 3, 2, 2, 4, 1, 1, 1, 1, 2, 0, 0, 1, false}, /* leaves out pixels */
-    {2, 4, 3, 3, 4, 3, 3, 3, 3, 1, 1, 1, 4, false}, /* one group per channel */
-    {1, 1, 1, 1, 2, 3, 3, 3, 3, 1, 2, 2, 1, false}, /* some windows cover only padding */
-    {2, 2, 4, 9, 2, 4, 3, 1, 7, 1, 0, 0, 1, false}, /* non-square windows */
+    {2, 3, 5, 4, 2, 5, 4, 3, 3, 1, 1, 1, 0, 0, 1, false},
+    {3, 2, 7, 6, 3, 4, 3, 3, 2, 2, 1, 0, 0, 0, 1, false},
+    {2, 4, 5, 5, 6, 3, 3, 3, 3, 2, 1, 1, 0, 0, 2, false},
+    {5, 3, 2, 2, 4, 1, 1, 1, 1, 2, 0, 0, 0, 0, 1, false}, /* leaves out pixels */
+    {2, 4, 3, 3, 4, 3, 3, 3, 3, 1, 1, 1, 0, 0, 4, false}, /* one group per channel */
+    {1, 1, 1, 1, 2, 3, 3, 3, 3, 1, 2, 2, 0, 0, 1, false}, /* some windows cover only padding */
+    {2, 2, 4, 9, 2, 4, 3, 1, 7, 1, 0, 0, 0, 0, 1, false}, /* non-square windows */
 };
 enum { CONVOLUTIONS = sizeof convolutions / sizeof *convolutions };
 
@@ -171,7 +171,7 @@ static double one_pixel(const struct kernel_window *w, const real *input, const 
 static void convolutions_are_as_defined(void **unused)
 {
     /* The last one has more pixels than a chunk, and chunks that split images. */
-    const struct kernel_window large = {3, 5, 13, 11, 19, 13, 11, 3, 3, 1, 1, 1, 1, false};
+    const struct kernel_window large = {3, 5, 13, 11, 19, 13, 11, 3, 3, 1, 1, 1, 0, 0, 1, false};
 
     for (int i = 0; i <= CONVOLUTIONS; i++) {
         const struct kernel_window *w = i < CONVOLUTIONS ? &convolutions[i] : &large;
@@ -195,10 +195,10 @@ static void convolutions_are_as_defined(void **unused)
 /* ---- pools ---- */
 
 static const struct kernel_window pools[] = {
-    {2, 3, 5, 6, 3, 3, 3, 3, 3, 2, 1, 1, 1, false},
-    {2, 2, 5, 6, 2, 3, 3, 3, 3, 2, 1, 1, 1, true},
-    {1, 2, 5, 4, 2, 1, 1, 5, 4, 1, 0, 0, 1, false}, /* global */
-    {2, 1, 6, 6, 1, 3, 3, 2, 2, 2, 0, 0, 1, false},
+    {2, 3, 5, 6, 3, 3, 3, 3, 3, 2, 1, 1, 0, 0, 1, false},
+    {2, 2, 5, 6, 2, 3, 3, 3, 3, 2, 1, 1, 0, 0, 1, true},
+    {1, 2, 5, 4, 2, 1, 1, 5, 4, 1, 0, 0, 0, 0, 1, false}, /* global */
+    {2, 1, 6, 6, 1, 3, 3, 2, 2, 2, 0, 0, 0, 0, 1, false},
 };
 
 static void max_forward(const void *shape, real *const *inputs, real *output)

@@ -64,11 +64,10 @@ static void course(const char *network, uint32_t side, uint32_t batch, uint32_t 
             print_message("  %.4f\n", last);
         if (step == 0)
             first = last;
-        training_update(&training, &(struct backend_update){.recipe = BACKEND_SGD,
-                                                            .rate = recipe.rate,
-                                                            .momentum = recipe.momentum,
-                                                            .clip_norm = recipe.clip_norm,
-                                                            .gradient_scale = 1});
+        training_update(&training, &(struct kernel_update){.rate = recipe.rate,
+                                                           .momentum = recipe.momentum,
+                                                           .clip_norm = recipe.clip_norm,
+                                                           .gradient_scale = 1});
     }
     print_message("%s at %u pixels, %u images at %.4f: loss %.3f, after %u steps %.3f\n", network,
                   side, batch, recipe.rate, first, steps - 1, last);

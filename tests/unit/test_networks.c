@@ -46,17 +46,17 @@ static void networks_are_as_saved(void **unused)
                 (unsigned long long)cost.kept_bytes);
         for (uint32_t i = 0; i<graph->node_count; i += i> 120 ? 7 : 1) {
             const struct graph_node *node = &graph->nodes[i];
-            const struct graph_window *w = &node->window;
+            const struct kernel_window *w = &node->window;
             fprintf(golden, "  %u %s %d %ux%ux%u by %ux%u/%u+%u,%u,%u,%u%s of %u:", i, node->name,
                     (int)node->kind, node->shape.channels, node->shape.height, node->shape.width,
                     w->height, w->width, w->stride, w->pad_top, w->pad_left, w->pad_bottom,
-                    w->pad_right, w->count_padding ? "p" : "", node->groups);
+                    w->pad_right, w->count_padding ? "p" : "", node->window.groups);
             for (uint32_t k = 0; k < node->input_count; k++)
                 fprintf(golden, " %u", node->inputs[k]);
             fprintf(golden,
                     "; %g %g %llu; %g %g %g; %g; %d %d %d %d; read by %u, last %u%s; %llu final\n",
                     node->epsilon, node->momentum, (unsigned long long)node->statistics,
-                    node->lrn_alpha, node->lrn_beta, node->lrn_k, node->dropout_rate,
+                    node->lrn.alpha, node->lrn.beta, node->lrn.k, node->dropout_rate,
                     (int)node->weight, (int)node->bias, (int)node->gamma, (int)node->beta,
                     node->consumers, node->consumer, node->needs_gradient ? " back" : "",
                     (unsigned long long)graph_final_floats(graph, i));

@@ -22,10 +22,8 @@ static double overfit(const char *backend)
     for (step = 0; step < STEPS; step++) {
         training_batch(&training, (uint64_t)step % BATCHES);
         losses[step % BATCHES] = training_step(&training, 0).loss;
-        training_update(&training, &(struct backend_update){.recipe = BACKEND_SGD,
-                                                            .rate = 0.05,
-                                                            .momentum = 0.9,
-                                                            .gradient_scale = 1});
+        training_update(
+            &training, &(struct kernel_update){.rate = 0.05, .momentum = 0.9, .gradient_scale = 1});
         mean = 0;
         for (int i = 0; i < BATCHES; i++)
             mean += losses[i] / BATCHES;

@@ -161,7 +161,7 @@ static int pretend_run(void *state, const struct trainer_batch *batch, struct ba
     return runs_left-- ? 0 : -EIO;
 }
 
-static int pretend_update(void *state, const struct backend_update *update)
+static int pretend_update(void *state, const struct kernel_update *update)
 {
     fprintf(golden, "update %g %g %g %g\n", update->rate, update->momentum, update->decay,
             update->gradient_scale);

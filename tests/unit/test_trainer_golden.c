@@ -45,9 +45,9 @@ static const struct golden_case cases[] = {
 static struct graph *build_pieces(uint32_t side, uint32_t classes)
 {
     struct graph *graph = graph_create((struct graph_shape){3, side, side}, classes);
-    struct graph_window flat = {
+    struct kernel_window flat = {
         .height = 1, .width = 3, .stride = 1, .pad_left = 1, .pad_right = 1};
-    struct graph_window whole = graph_square(3, 1, 1);
+    struct kernel_window whole = graph_square(3, 1, 1);
 
     whole.count_padding = true;
     uint32_t x =
@@ -95,8 +95,8 @@ static void run(const char *backend, struct graph *graph, uint32_t count,
             backend_save(&training.backend, NULL, NULL, NULL, figures->gradients);
             infer(&training, figures->logits_first, NULL);
         }
-        training_update(&training, &(struct backend_update){
-                                       .recipe = recipe,
+        training_update(&training, &(struct kernel_update){
+                                       .adapts = recipe == BACKEND_LARS,
                                        .rate = rate_of(rate, step),
                                        .rate_before = step ? rate_of(rate, step - 1) : 0,
                                        .momentum = momentum,

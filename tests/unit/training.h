@@ -153,7 +153,7 @@ static inline struct backend_loss training_step(struct training *training, doubl
     return loss;
 }
 
-static inline void training_update(struct training *training, const struct backend_update *update)
+static inline void training_update(struct training *training, const struct kernel_update *update)
 {
     if (backend_update(&training->backend, update))
         fail_msg("update: %s", fail_reason());

@@ -89,7 +89,7 @@ static const struct cpu_layout *canonical_layout(struct cpu_dnnl *dnnl, const st
     const struct graph_node *node = &graph->nodes[parameter->node];
     const struct graph_shape *in = &graph->nodes[node->inputs[0]].shape, *out = &node->shape;
     const dnnl_dim_t count = (dnnl_dim_t)parameter->count, height = node->window.height;
-    const dnnl_dim_t width = node->window.width, groups = node->groups;
+    const dnnl_dim_t width = node->window.width, groups = node->window.groups;
 
     if (parameter->kind != GRAPH_WEIGHT)
         return cpu_plain(dnnl, 1, &count);
@@ -525,7 +525,7 @@ enum { SQUARES_PARTS = 256 };
 
 struct update_work {
     const struct graph *graph;
-    struct backend_update update;
+    struct kernel_update update;
     struct backend_memory arenas;
     double *squares; /* of each part */
 };
@@ -549,7 +549,7 @@ static void update_part(const void *context, uint64_t first, uint64_t end)
     backend_update_host(work->graph, &work->arenas, &work->update, first, end);
 }
 
-static int cpu_update(void *state, const struct backend_update *update)
+static int cpu_update(void *state, const struct kernel_update *update)
 {
     struct cpu_state *cpu = state;
     double parts[SQUARES_PARTS];

@@ -388,7 +388,7 @@ static struct cpu_operation operation_of(const struct graph_node *node)
                                                     [GRAPH_AVERAGE_POOL] = CPU_POOL,
                                                     [GRAPH_LRN] = CPU_LRN,
                                                     [GRAPH_ADD] = CPU_ADD};
-    const struct graph_window *window = &node->window;
+    const struct kernel_window *window = &node->window;
     const dnnl_alg_kind_t algorithm = node->kind == GRAPH_RELU       ? dnnl_eltwise_relu
                                       : node->kind == GRAPH_MAX_POOL ? dnnl_pooling_max
                                       : window->count_padding ? dnnl_pooling_avg_include_padding
@@ -402,10 +402,10 @@ static struct cpu_operation operation_of(const struct graph_node *node)
                                              .behind = {window->pad_bottom, window->pad_right}},
                                   .epsilon = (float)node->epsilon,
                                   .flags = dnnl_use_scale | dnnl_use_shift,
-                                  .size = window->height,
-                                  .alpha = (float)node->lrn_alpha,
-                                  .beta = (float)node->lrn_beta,
-                                  .k = (float)node->lrn_k};
+                                  .size = node->lrn.size,
+                                  .alpha = (float)node->lrn.alpha,
+                                  .beta = (float)node->lrn.beta,
+                                  .k = (float)node->lrn.k};
 }
 
 /* ---- the forward pass ---- */
@@ -482,7 +482,7 @@ static void build_int8(struct cpu_program *program, uint32_t number)
     const dnnl_data_type_t type = step > 0 ? dnnl_s8 : dnnl_f32;
     struct cpu_scaling scaling = {.argument = DNNL_ARG_WEIGHTS,
                                   .count = (int)channels,
-                                  .grouped = node->groups > 1,
+                                  .grouped = node->window.groups > 1,
                                   .summand = 1};
     own->source = program->nodes[node->inputs[0]].output;
     struct cpu_operation operation = operation_of(node);
@@ -580,9 +580,9 @@ static bool is_product(const struct cpu_program *program, uint32_t number)
     const struct cpu_layout *source = program->nodes[number].source.layout;
     const struct cpu_layout *target = program->nodes[number].output.layout;
     const struct graph_node *node = node_of(program, number);
-    const struct graph_window *window = &node->window;
+    const struct kernel_window *window = &node->window;
 
-    if (program->code || node->kind != GRAPH_CONVOLUTION || node->groups > 1 ||
+    if (program->code || node->kind != GRAPH_CONVOLUTION || node->window.groups > 1 ||
         window->height != 1 || window->width != 1 || window->stride != 1 || window->pad_top ||
         window->pad_left || window->pad_bottom || window->pad_right)
         return false;

@@ -59,7 +59,7 @@ static int look_at_graph(struct maker *maker)
         own->relu = own->pool = own->norms[0] = own->norms[1] = CUDA_NONE;
         own->kept = maker->model->config.calibration != NULL; /* each is observed */
         for (uint32_t j = 0; j < node->input_count; j++)
-            if (node->inputs[j] == 0 && (!layer || node->groups > 1))
+            if (node->inputs[j] == 0 && (!layer || node->window.groups > 1))
                 return fail(ENOTSUP,
                             "backend cuda: %s reads the image itself; only convolutions without "
                             "groups can",
@@ -87,7 +87,7 @@ static int look_at_graph(struct maker *maker)
             nodes[own->relu].inside = true;
         if (node->kind == GRAPH_BATCH_NORM && own->relu != CUDA_NONE) {
             const uint32_t pool = only_consumer(maker, own->relu, GRAPH_MAX_POOL);
-            const struct graph_window *window =
+            const struct kernel_window *window =
                 pool == CUDA_NONE ? NULL : &graph->nodes[pool].window;
             if (window && window->height * window->width <= WINNERS_MAX) {
                 own->pool = pool;
@@ -439,11 +439,11 @@ static int fuse_blocks(struct cuda_blocks *blocks, struct cuda_model *model, uin
         const struct graph_node *node = &model->graph->nodes[blocks->rows[i].node];
         if (blocks->rows[i].kind != CUDA_BLOCK_CONVOLUTION)
             continue;
-        if (training && node->kind == GRAPH_CONVOLUTION && node->groups == 1) {
+        if (training && node->kind == GRAPH_CONVOLUTION && node->window.groups == 1) {
             fuse_input_and_output(&fuser, i);
             fuse_back(&fuser, i);
         }
-        if (node->groups == 1)
+        if (node->window.groups == 1)
             fuse_epilogue(&fuser, i);
     }
     return fuser.code;

@@ -662,7 +662,8 @@ static void emit_lrn(struct emitter *builder, const struct cuda_block *own, bool
     const uint32_t whole = back ? whole_gradient(builder, own) : CUDA_NONE;
     const uint32_t result = add_result(builder, own, back);
 
-    step.lrn.lrn = graph_kernel_lrn(&model->graph->nodes[own->node], builder->program->count);
+    step.lrn.lrn = model->graph->nodes[own->node].lrn;
+    step.lrn.lrn.images = builder->program->count;
     step.lrn.type = model->type;
     reads(&step, &step.lrn.input, input_of(builder, own, 0));
     reads(&step, &step.lrn.d_output, whole);

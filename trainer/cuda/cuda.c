@@ -500,26 +500,17 @@ static void cuda_forget(void *state)
         cuda_program_forget(program);
 }
 
-static int cuda_update(void *state, const struct backend_update *update)
+static int cuda_update(void *state, const struct kernel_update *update)
 {
     struct cuda_state *cuda = state;
     struct cuda_model *model = &cuda->model;
-    const struct device_update wanted = {.adapts = update->recipe == BACKEND_LARS,
-                                         .decays_fc_bias = update->decays_fc_bias,
-                                         .rate = update->rate,
-                                         .rate_before = update->rate_before,
-                                         .momentum = update->momentum,
-                                         .decay = update->decay,
-                                         .eta = update->eta,
-                                         .gradient_scale = update->gradient_scale,
-                                         .clip_norm = update->clip_norm};
     int code = mark_update(&cuda->flights, false);
 
     if (code == 0 && model->host_gradients)
         code = runtime_copy(model->gradients, model->host_gradients,
                             model->graph->parameter_floats * sizeof(float), model->runtime.stream);
     if (code == 0)
-        code = device_optimise(&model->table, &wanted, model->runtime.stream);
+        code = device_optimise(&model->table, update, model->runtime.stream);
     return code ? code : mark_update(&cuda->flights, true);
 }
 

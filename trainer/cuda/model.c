@@ -25,7 +25,7 @@ static void weight_shape(const struct cuda_model *model, const struct graph_para
         *channels = in->channels;
         *plane = (uint64_t)in->height * in->width;
     } else {
-        *channels = in->channels / node->groups;
+        *channels = in->channels / node->window.groups;
         *plane = (uint64_t)node->window.height * node->window.width;
     }
 }
@@ -509,27 +509,16 @@ uint64_t cuda_numbers(const struct cuda_model *model, uint32_t node)
     return (uint64_t)cuda_channels(model, node) * shape->height * shape->width;
 }
 
-/* A fully connected layer is a convolution of one pixel, its channels all numbers of an image. */
+/* The channels of a fully connected layer are all numbers of an image. */
 struct kernel_window cuda_window(const struct cuda_model *model, uint32_t images, uint32_t number)
 {
     const struct graph_node *node = &model->graph->nodes[number];
-    struct kernel_window window = graph_kernel_window(model->graph, number, images);
+    struct kernel_window window = node->window;
 
-    window.in_channels = cuda_channels(model, node->inputs[0]);
-    if (node->kind == GRAPH_FULLY_CONNECTED)
-        window = (struct kernel_window){
-            .images = images,
-            .in_channels = (uint32_t)cuda_numbers(model, node->inputs[0]),
-            .in_height = 1,
-            .in_width = 1,
-            .out_channels = node->shape.channels,
-            .out_height = 1,
-            .out_width = 1,
-            .height = 1,
-            .width = 1,
-            .stride = 1,
-            .groups = 1,
-        };
+    window.images = images;
+    window.in_channels = node->kind == GRAPH_FULLY_CONNECTED
+                             ? (uint32_t)cuda_numbers(model, node->inputs[0])
+                             : cuda_channels(model, node->inputs[0]);
     return window;
 }
 
