@@ -2,7 +2,6 @@
 # Pure code with its own unit tests.
 libiobench_a_SOURCES += \
 	cmd/arguments.c cmd/arguments.h cmd/line.c cmd/line.h \
-	cmd/ramp/search.c cmd/ramp/search.h \
 	cmd/size/model.c cmd/size/model.h \
 	cmd/study/evaluate.c \
 	cmd/sweep/plan.c
@@ -24,9 +23,7 @@ iobench_SOURCES = \
 	cmd/results/compare.c cmd/results/gather.c cmd/results/plot.c \
 	cmd/results/report.c cmd/results/show.c \
 	cmd/run/run.c \
-	cmd/shuffle/plot.c cmd/shuffle/plot.h cmd/shuffle/shuffle.c \
-	cmd/shuffle/shuffle.h \
-	cmd/size/size.c \
+	cmd/shuffle/shuffle.c cmd/shuffle/shuffle.h cmd/size/size.c \
 	cmd/study/study.c cmd/study/study.h \
 	cmd/sweep/sweep.c cmd/sweep/sweep.h \
 	cmd/train/plan.c cmd/train/report.h cmd/train/train.c

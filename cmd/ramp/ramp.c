@@ -12,6 +12,7 @@
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/layers.h"
+#include "cmd/line.h"
 #include "cmd/outputs.h"
 #include "pipeline/jobs/run.h"
 #include "pipeline/jobs/session.h"
@@ -28,7 +29,206 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- the search ---- */
+
+/* Loads that may be guessed; after them the bracket is bisected, whatever runs deliver. */
+enum { GUESSES_MOST = 6 };
+
+/* Return what most runs say so far; previews say it while there are none. */
+static enum ramp_verdict judge_load(const struct ramp_load *load)
+{
+    if (load->held == load->failed)
+        return load->held ? RAMP_UNDECIDED : load->preview;
+    return load->held > load->failed ? RAMP_HOLDS : RAMP_FAILS;
+}
+
+static bool is_settled(const struct ramp_search *search, const struct ramp_load *load)
+{
+    const uint32_t majority = search->runs / 2 + 1;
+
+    return load->held >= majority || load->failed >= majority;
+}
+
+/* Four digits: finer than any search resolves, short enough to type. */
+static double rounded(double load)
+{
+    const double unit = pow(10, floor(log10(load)) - 3);
+
+    return round(load / unit) * unit;
+}
+
+struct ramp_answer ramp_search_answer(const struct ramp_search *search)
+{
+    struct ramp_answer answer = {.high = INFINITY};
+    bool all_held = true;
+
+    for (size_t i = 0; i < search->count; i++) {
+        const struct ramp_load *load = &search->loads[i];
+        const enum ramp_verdict verdict = judge_load(load);
+        if (verdict == RAMP_FAILS && answer.failed == 0)
+            answer.failed = load->load;
+        if (verdict == RAMP_HOLDS && answer.failed == 0)
+            answer.held = load->load;
+        all_held = all_held && load->failed == 0;
+        if (all_held && load->held > 0)
+            answer.low = load->load;
+        if (load->held > 0)
+            answer.high = INFINITY;
+        else if (load->failed > 0 && isinf(answer.high))
+            answer.high = load->load;
+    }
+    return answer;
+}
+
+static bool is_between(const struct ramp_answer *answer, double load)
+{
+    return load > answer->held && load < answer->failed;
+}
+
+/* Return a load just below or above the rate that the lowest failing load delivered; 0: that says
+ * nothing, since it kept up and was late for another reason, or it was tried. */
+static double guess(const struct ramp_search *search, const struct ramp_answer *answer)
+{
+    const double half = 1 + 0.45 * search->precision; /* the two are closer than the precision */
+
+    for (size_t i = 0; i < search->count && search->guesses < GUESSES_MOST; i++) {
+        const struct ramp_load *load = &search->loads[i];
+        if (load->load == answer->failed && load->delivered > 0 &&
+            load->delivered < load->load / (1 + search->precision)) {
+            const double below = rounded(load->delivered / half);
+            const double above = rounded(load->delivered * half);
+            if (is_between(answer, below))
+                return below;
+            return is_between(answer, above) ? above : 0;
+        }
+    }
+    return 0;
+}
+
+/* Return a load that narrows the bracket; 0: it is narrow. */
+static double narrow(const struct ramp_search *search, const struct ramp_answer *answer)
+{
+    if (answer->failed <= answer->held * (1 + search->precision))
+        return 0;
+    const double guessed = guess(search, answer);
+    const double middle = rounded(sqrt(answer->held * answer->failed));
+    if (guessed > 0)
+        return guessed;
+    return is_between(answer, middle) ? middle : 0;
+}
+
+/* Return a load that may complete the bracket; 0: it has no other end. */
+static double widen(const struct ramp_search *search, const struct ramp_answer *answer)
+{
+    if (answer->failed > 0)
+        return answer->failed > ldexp(search->from, -RAMP_HALVINGS) ? answer->failed / 2 : 0;
+    if (answer->held > 0)
+        return answer->held < search->to ? fmin(2 * answer->held, search->to) : 0;
+    return search->from;
+}
+
+struct ramp_step ramp_search_next(const struct ramp_search *search)
+{
+    const struct ramp_answer answer = ramp_search_answer(search);
+    const bool is_bracket = answer.failed > 0 && answer.held > 0;
+    struct ramp_step step = {0};
+
+    for (size_t i = 0; i < search->count; i++)
+        if (judge_load(&search->loads[i]) == RAMP_UNDECIDED)
+            return (struct ramp_step){.load = search->loads[i].load};
+    if (search->count < RAMP_LOADS)
+        step.load = is_bracket ? narrow(search, &answer) : widen(search, &answer);
+    step.preview = step.load > 0 && !is_bracket && search->from < search->to;
+    for (size_t i = 0; i < search->count && step.load == 0; i++) {
+        const struct ramp_load *load = &search->loads[i];
+        if ((load->load == answer.held || load->load == answer.failed) && !is_settled(search, load))
+            step.load = load->load;
+    }
+    return step;
+}
+
+void ramp_search_add(struct ramp_search *search, struct ramp_step step, bool holds,
+                     double delivered)
+{
+    const struct ramp_answer answer = ramp_search_answer(search);
+    size_t place = 0;
+
+    if (step.load == guess(search, &answer))
+        search->guesses++;
+    while (place < search->count && search->loads[place].load < step.load)
+        place++;
+    struct ramp_load *at = &search->loads[place];
+    if (place == search->count || at->load > step.load) {
+        memmove(at + 1, at, (search->count - place) * sizeof *at);
+        *at = (struct ramp_load){.load = step.load};
+        search->count++;
+    }
+    if (step.preview)
+        at->preview = holds ? RAMP_HOLDS : RAMP_FAILS;
+    at->held += holds && !step.preview;
+    at->failed += !holds && !step.preview;
+    if (!holds)
+        at->delivered = delivered;
+}
+
+struct ramp_point ramp_point_of(struct ramp_step step, const struct result_run *run,
+                                double limit_percent, double *step_ns)
+{
+    const struct result_epoch *epoch = &run->epochs[0];
+    const struct histogram *late = &run->batch_late_ns;
+    struct ramp_point point = {
+        .load = step.load,
+        .preview = step.preview,
+        .offered_samples_per_s = (double)epoch->samples / (double)epoch->nominal_ns * 1e9,
+        .samples_per_s = result_epoch_paced_samples_per_s(epoch),
+        .bytes_per_s = result_epoch_paced_bytes_per_s(epoch),
+        .read_samples_per_s = result_epoch_read_samples_per_s(epoch),
+        .batches = late->count,
+        .late_p50_ns = histogram_quantile(late, 0.5),
+        .late_p99_ns = histogram_quantile(late, 0.99),
+        .late_max_ns = histogram_quantile(late, 1),
+        .cache = run->cold.state,
+        .limit = epoch->limit,
+    };
+
+    *step_ns = (double)epoch->nominal_ns / (double)epoch->batches * step.load;
+    point.stall_percent = 100 * (double)point.late_p99_ns / *step_ns;
+    /* What was read before the first batch, a window and more, is no rate of the storage. */
+    point.is_behind = point.read_samples_per_s < point.samples_per_s;
+    if (point.is_behind) {
+        point.bytes_per_s *= point.read_samples_per_s / point.samples_per_s;
+        point.samples_per_s = point.read_samples_per_s;
+    }
+    point.holds = point.stall_percent < limit_percent && !point.is_behind;
+    return point;
+}
+
+/* ---- what was measured ---- */
+
 enum { BATCHES_FOR_P99 = 100, COLUMN = 11 };
+
+struct ramp_settings {
+    struct job job;
+    double from, to, limit_percent, precision_percent;
+    uint64_t runs, duration_ns;
+    char *plot;
+};
+
+struct ramp {
+    const struct ramp_settings *settings;
+    struct ranks *ranks;
+    struct line line;
+    struct ramp_search search;
+    double step_ns; /* of one trainer's batch; 0: not known yet */
+    struct ramp_point *points;
+    size_t count; /* in measurement order */
+    /* number of records, from the first result */
+    uint64_t records;
+    char data[512], format[64], storage[160];
+    char degraded[256];       /* first reason of a run that is no preview; "": none */
+    json_t *dataset;          /* as of a result, of the first one */
+    bool interrupted, failed; /* before the answer was found */
+};
 
 static int compare_loads(const void *a, const void *b)
 {
@@ -66,7 +266,8 @@ static bool is_synthetic(const struct ramp *ramp)
 
 /* ---- text ---- */
 
-int ramp_print(const struct ramp *ramp)
+/* Returns 0 or, with nothing printed, -ENOMEM with a reason. */
+static int print_ramp(const struct ramp *ramp)
 {
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
     struct ramp_point *points = sorted_points(ramp);
@@ -246,7 +447,8 @@ static int draw(const struct ramp *ramp, const char *path)
     return code;
 }
 
-int ramp_write_files(const struct ramp *ramp)
+/* Write the JSON document and the chart if requested. Returns 0 or -errno. */
+static int write_ramp(const struct ramp *ramp)
 {
     const char *json = ramp->settings->job.output.json;
     int code = 0;
@@ -456,9 +658,9 @@ static int run_ramp(const struct invocation *invocation, struct ramp *ramp)
         status = speaks || ramp->ranks->is_unheard ? command_failed(invocation) : COMMAND_FAILED;
     else if (ramp->degraded[0])
         status = COMMAND_FAILED;
-    if (speaks && table && ramp->count && ramp_print(ramp))
+    if (speaks && table && ramp->count && print_ramp(ramp))
         status = command_failed(invocation);
-    if (speaks && code == 0 && ramp_write_files(ramp))
+    if (speaks && code == 0 && write_ramp(ramp))
         status = command_failed(invocation);
     return status;
 }

@@ -14,7 +14,7 @@
 #include "base/text_stream.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"
-#include "cmd/shuffle/plot.h"
+#include "cmd/shuffle/shuffle.h"
 #include "report/chart.h"
 #include "report/compare.h"
 #include "report/report.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * shuffle: a survey of orders, and its tables and files. Main thread.
+ * shuffle: a survey of orders, its tables, files and charts. Main thread.
  */
 #ifndef IOBENCH_CMD_SHUFFLE_SHUFFLE_H
 #define IOBENCH_CMD_SHUFFLE_SHUFFLE_H
@@ -9,8 +9,37 @@
 #include "base/stats.h"
 #include "cmd/line.h"
 #include "cmd/pack/cursor.h"
-#include "cmd/shuffle/plot.h"
+#include "report/svg.h"
 #include "shuffle/quality.h"
+
+/* ---- charts of orders in one SVG ----
+ *
+ * Two maps per order: the labels in sample batches of an epoch, and which label follows which. With
+ * throughputs also a chart of randomness against throughput, with the Pareto front. */
+
+enum { PLOT_BATCHES = 16, PLOT_LABELS = 64, PLOT_NEIGHBOURS = 32 };
+
+/* Data of one order's maps, gathered draw by draw. Labels share columns if there are too many. */
+struct plot_panel {
+    char title[160]; /* "": not drawn */
+    uint64_t draws;  /* expected draws of the rank */
+    uint32_t batch_size, classes;
+    uint32_t labels[PLOT_BATCHES][PLOT_LABELS];            /* draws of a sample batch by label */
+    uint32_t neighbours[PLOT_NEIGHBOURS][PLOT_NEIGHBOURS]; /* draws by their label and the next */
+    uint32_t last_label;
+    /* for the chart */
+    double randomness;  /* distinct labels per batch relative to a random draw, 0 .. 1 */
+    double bytes_per_s; /* 0: not measured */
+    bool on_front;      /* no other order is as random and faster */
+    bool verified;      /* all runs were verified cold */
+};
+
+/* Begin a picture; without maps only the chart of randomness against throughput. *values: what its
+ * maps show, to be freed after it. Returns 0 or -ENOMEM with a reason. */
+int plot_begin(struct svg *svg, const struct plot_panel *panels, size_t count, bool has_maps,
+               double **values);
+
+/* ---- a survey ---- */
 
 enum { SHUFFLE_RUNS_MOST = 100 };
 

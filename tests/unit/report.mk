@@ -9,7 +9,6 @@ UNIT_TESTS += tests/unit/test_summary
 UNIT_TESTS += tests/unit/test_replaced
 UNIT_TESTS += tests/unit/test_compare
 UNIT_TESTS += tests/unit/test_mlperf
-UNIT_TESTS += tests/unit/test_ramp
 UNIT_TESTS += tests/unit/test_arguments
 UNIT_TESTS += tests/unit/test_sweep
 UNIT_TESTS += tests/unit/test_evaluate
@@ -24,8 +23,10 @@ figures: tests/unit/test_figure_pages
 .PHONY: figures
 
 # All of iobench but main().
-UNIT_TESTS += tests/unit/test_pages
+UNIT_TESTS += tests/unit/test_pages tests/unit/test_ramp
 COMMANDS = $(filter-out cmd/main.$(OBJEXT),$(iobench_OBJECTS))
+tests_unit_test_ramp_LDADD = $(tests_unit_test_pages_LDADD)
+tests_unit_test_ramp_DEPENDENCIES = $(tests_unit_test_pages_DEPENDENCIES)
 tests_unit_test_pages_LDADD = $(COMMANDS) $(MODULE_HOST_LIBS) $(CMOCKA_LIBS)
 tests_unit_test_pages_DEPENDENCIES = $(COMMANDS) libiobench.a
 tests_unit_test_pages_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=infer_run,--wrap=run_jobs,--wrap=service_measure \

@@ -12,7 +12,6 @@
 #include "cmd/members.h"
 #include "cmd/net/report.h"
 #include "cmd/line.h"
-#include "cmd/ramp/ramp.h"
 #include "cmd/shuffle/shuffle.h"
 #include "cmd/size/model.h"
 #include "cmd/sweep/sweep.h"

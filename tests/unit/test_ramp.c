@@ -2,7 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "base/random.h"
-#include "cmd/ramp/search.h"
+#include "cmd/ramp/ramp.h"
 
 #include <math.h>
 
