@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
-	cmd/net/matrix.c cmd/net/matrix.h \
 	cmd/net/measure.c cmd/net/measure.h \
-	cmd/net/registry.c cmd/net/settings.h \
+	cmd/net/registry.c \
 	cmd/net/tcp.c cmd/net/tcp.h \
 	cmd/net/transport.c cmd/net/transport.h
 

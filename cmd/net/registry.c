@@ -3,7 +3,6 @@
  * program starts; and the engines of tcp. */
 #include "base/option.h"
 #include "ranks/ranks.h"
-#include "cmd/net/settings.h"
 #include "cmd/net/tcp.h"
 
 #ifdef HAVE_MPI

@@ -127,48 +127,43 @@ double collective_bus_factor(enum collective kind, uint32_t ranks)
                                           : (double)(ranks - 1) / ranks;
 }
 
-struct ring {
-    struct transport *transport;
-    uint32_t rank, ranks;
-    uint64_t out, in, part_bytes;
-};
-
 /* The part or rank that comes `back` before. */
-static uint32_t before(const struct ring *ring, uint32_t part, uint32_t back)
+static uint32_t before(const struct ranks_place *place, uint32_t part, uint32_t back)
 {
-    return (part + 2 * ring->ranks - back) % ring->ranks;
+    return (part + 2 * place->ranks - back) % place->ranks;
 }
 
-static int exchange(const struct ring *ring, struct transport_message to,
+static int exchange(struct transport *transport, struct transport_message to,
                     struct transport_message from)
 {
-    int code = transport_start(ring->transport, &from, false);
+    int code = transport_start(transport, &from, false);
 
     if (code == 0)
-        code = transport_start(ring->transport, &to, true);
-    return code ? code : transport_wait(ring->transport);
+        code = transport_start(transport, &to, true);
+    return code ? code : transport_wait(transport);
 }
 
 /* Each rank sends to the next and receives from the one before, one part at a time, so every link
  * carries (ranks - 1) / ranks of the bytes, the least possible. Part RANK is in `in`, or (is_own)
  * still in `out`, and ends in `in` of all ranks; or (adds) the sum of part RANK ends there. */
-static int pass_around(const struct ring *ring, bool is_own, bool adds)
+static int pass_around(struct transport *transport, uint64_t out, uint64_t in, uint64_t bytes,
+                       bool is_own, bool adds)
 {
-    const uint64_t bytes = ring->part_bytes;
-    unsigned char *arena = ring->transport->config.arena;
+    const struct ranks_place *place = &transport->config.ranks->place;
+    unsigned char *arena = transport->config.arena;
     int code = 0;
 
-    for (uint32_t step = 0; step + 1 < ring->ranks && code == 0; step++) {
-        const uint64_t sent = before(ring, ring->rank, adds + step) * bytes;
-        const uint64_t received = before(ring, ring->rank, adds + step + 1) * bytes;
-        const uint64_t base = is_own && step == 0 ? ring->out : ring->in;
-        code = exchange(ring,
-                        (struct transport_message){before(ring, ring->rank, ring->ranks - 1),
-                                                   base + sent, ring->in + sent, bytes},
-                        (struct transport_message){before(ring, ring->rank, 1), base + received,
-                                                   ring->in + received, bytes});
-        const float *mine = (const float *)(const void *)(arena + ring->out + received);
-        float *sum = (float *)(void *)(arena + ring->in + received);
+    for (uint32_t step = 0; step + 1 < place->ranks && code == 0; step++) {
+        const uint64_t sent = before(place, place->rank, adds + step) * bytes;
+        const uint64_t received = before(place, place->rank, adds + step + 1) * bytes;
+        const uint64_t base = is_own && step == 0 ? out : in;
+        code = exchange(transport,
+                        (struct transport_message){before(place, place->rank, place->ranks - 1),
+                                                   base + sent, in + sent, bytes},
+                        (struct transport_message){before(place, place->rank, 1), base + received,
+                                                   in + received, bytes});
+        const float *mine = (const float *)(const void *)(arena + out + received);
+        float *sum = (float *)(void *)(arena + in + received);
         for (uint64_t i = 0; adds && i < bytes / sizeof *sum && code == 0; i++)
             sum[i] += mine[i];
     }
@@ -180,7 +175,6 @@ int transport_collective(struct transport *transport, enum collective kind, uint
 {
     const struct ranks_place *place = &transport->config.ranks->place;
     const uint64_t part = bytes / place->ranks, own = place->rank * part;
-    const struct ring ring = {transport, place->rank, place->ranks, out, in, part};
     unsigned char *arena = transport->config.arena;
     int code = 0;
 
@@ -205,13 +199,14 @@ int transport_collective(struct transport *transport, enum collective kind, uint
     for (uint32_t step = 1; kind == COLLECTIVE_ALL_TO_ALL && step < place->ranks && code == 0;
          step++) {
         const uint32_t next = (place->rank + step) % place->ranks;
-        const uint32_t last = before(&ring, place->rank, step);
-        code = exchange(&ring, (struct transport_message){next, out + next * part, in + own, part},
-                        (struct transport_message){last, out + own, in + last * part, part});
+        const uint32_t last = before(place, place->rank, step);
+        code =
+            exchange(transport, (struct transport_message){next, out + next * part, in + own, part},
+                     (struct transport_message){last, out + own, in + last * part, part});
     }
     if (code == 0 && (kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_REDUCE_SCATTER))
-        code = pass_around(&ring, true, true);
+        code = pass_around(transport, out, in, part, true, true);
     if (code == 0 && kind != COLLECTIVE_REDUCE_SCATTER && kind != COLLECTIVE_ALL_TO_ALL)
-        code = pass_around(&ring, kind == COLLECTIVE_ALL_GATHER, false);
+        code = pass_around(transport, out, in, part, kind == COLLECTIVE_ALL_GATHER, false);
     return code;
 }

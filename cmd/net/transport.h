@@ -113,4 +113,25 @@ extern const char *const collective_names[COLLECTIVES]; /* "all_reduce" */
  * with the speed of the hardware, whatever the number of ranks. */
 double collective_bus_factor(enum collective kind, uint32_t ranks);
 
+/* ---- options of transports in modules: parsed by the registry, used by the module ---- */
+
+struct net_gpu_settings {
+    uint64_t device; /* of those CUDA_VISIBLE_DEVICES leaves */
+};
+
+enum verbs_op { VERBS_WRITE, VERBS_READ, VERBS_SEND };
+static const char *const verbs_op_names[] = {"write", "read", "send", NULL};
+
+enum { VERBS_QPS_MAX = 64 };
+
+struct verbs_settings {
+    char *device, *gid; /* NULL: choose */
+    uint64_t port;      /* 0: choose */
+    int op;             /* enum verbs_op */
+    uint64_t qps;
+    uint64_t inline_bytes;
+    uint64_t timeout; /* 4.096 us x 2^timeout for an acknowledgement */
+    uint64_t service_level, traffic_class;
+};
+
 #endif

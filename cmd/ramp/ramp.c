@@ -221,12 +221,11 @@ struct ramp {
     struct ramp_search search;
     double step_ns; /* of one trainer's batch; 0: not known yet */
     struct ramp_point *points;
-    size_t count; /* in measurement order */
-    /* number of records, from the first result */
-    uint64_t records;
-    char data[512], format[64], storage[160];
+    size_t count;
+    json_t *list;       /* the points as JSON, in measurement order */
+    struct result last; /* what was read; without its runs */
+    char storage[160];
     char degraded[256];       /* first reason of a run that is no preview; "": none */
-    json_t *dataset;          /* as of a result, of the first one */
     bool interrupted, failed; /* before the answer was found */
 };
 
@@ -235,18 +234,6 @@ static int compare_loads(const void *a, const void *b)
     const struct ramp_point *x = a, *y = b;
 
     return (x->load > y->load) - (x->load < y->load);
-}
-
-/* Return the points by load, to be freed; NULL with a reason. */
-static struct ramp_point *sorted_points(const struct ramp *ramp)
-{
-    struct ramp_point *points = memory_array(ramp->count, sizeof *points);
-
-    if (!points)
-        return NULL;
-    memcpy(points, ramp->points, ramp->count * sizeof *points);
-    qsort(points, ramp->count, sizeof *points, compare_loads);
-    return points;
 }
 
 static enum result_cache worst_cache(const struct ramp *ramp)
@@ -259,22 +246,12 @@ static enum result_cache worst_cache(const struct ramp *ramp)
     return worst;
 }
 
-static bool is_synthetic(const struct ramp *ramp)
-{
-    return json_is_true(json_object_get(ramp->dataset, "synthetic"));
-}
-
 /* ---- text ---- */
 
-/* Returns 0 or, with nothing printed, -ENOMEM with a reason. */
-static int print_ramp(const struct ramp *ramp)
+static void print_ramp(const struct ramp *ramp)
 {
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
-    struct ramp_point *points = sorted_points(ramp);
     char count[WORDS_BYTES], rates[3][WORDS_BYTES], times[2][WORDS_BYTES];
-
-    if (!points)
-        return -ENOMEM;
     const enum result_cache cache = worst_cache(ramp);
     const char *trainer = escape_shown(ramp->settings->job.trainer);
     char step[WORDS_BYTES];
@@ -298,8 +275,8 @@ static int print_ramp(const struct ramp *ramp)
            ramp->settings->limit_percent, words_duration((uint64_t)ramp->step_ns, step));
     if (ramp->degraded[0])
         words_print(stdout, "  DEGRADED", COLUMN, escape_shown(ramp->degraded));
-    printf("  Data     %s: %s, %s samples%s\n", escape_shown(ramp->data), ramp->format,
-           words_count(ramp->records, count), is_synthetic(ramp) ? ", synthetic" : "");
+    printf("  Data     %s: %s, %s samples%s\n", escape_shown(ramp->last.data), ramp->last.format,
+           words_count(ramp->last.records, count), ramp->last.data_was_made ? ", synthetic" : "");
     printf("  Storage  %s\n", escape_shown(ramp->storage));
     printf("  Cache    %s before each run%s\n\n", summary_cache_name(cache),
            cache == RESULT_CACHE_WARM && ramp->settings->job.cold.drop_caches == JOB_DROP_NO
@@ -310,7 +287,7 @@ static int print_ramp(const struct ramp *ramp)
     printf("%9s%12s%11s%9s%11s%11s%10s\n", "load", "offered", "delivered", "MB/s", "p50", "p99",
            "p99");
     for (size_t i = 0; i < ramp->count; i++) {
-        const struct ramp_point *point = &points[i];
+        const struct ramp_point *point = &ramp->points[i];
         printf("%9.4g%12s%11s%9s%11s%11s%9.2f%%  %s%s\n", point->load,
                words_rate(point->offered_samples_per_s, rates[0]),
                words_rate(point->samples_per_s, rates[1]),
@@ -336,8 +313,6 @@ static int print_ramp(const struct ramp *ramp)
         printf("  Note     the p99 of %llu batches is their maximum: use a larger data set or a\n"
                "           smaller batch\n",
                (unsigned long long)batches);
-    free(points);
-    return 0;
 }
 
 /* ---- JSON ---- */
@@ -371,18 +346,19 @@ static json_t *ramp_json(const struct ramp *ramp)
 {
     const struct ramp_settings *settings = ramp->settings;
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
-    json_t *points = json_array(), *options = json_object();
+    json_t *options = json_object();
     char text[512];
     for (const struct option_spec *row = job_options; row->name; row++)
         json_put_text(options, row->name, option_text(row, &settings->job, text, sizeof text));
-    json_t *object = json_pack("{s:o, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:O, s:s, s:s}", "label",
-                               json_text(settings->job.output.label), "data", json_text(ramp->data),
-                               "format", ramp->format, "trainer", json_text(settings->job.trainer),
-                               "settings", options, "ranks", (json_int_t)ramp->ranks->place.ranks,
-                               "cold", worst_cache(ramp) == RESULT_CACHE_COLD, "degraded_reason",
-                               ramp->degraded[0] ? json_text(ramp->degraded) : json_null(),
-                               "dataset", ramp->dataset, "storage", ramp->storage, "cache_before",
-                               summary_cache_name(worst_cache(ramp)));
+    json_t *object =
+        json_pack("{s:o, s:o, s:s, s:o, s:o, s:I, s:b, s:o, s:o, s:s, s:s}", "label",
+                  json_text(settings->job.output.label), "data", json_text(ramp->last.data),
+                  "format", ramp->last.format, "trainer", json_text(settings->job.trainer),
+                  "settings", options, "ranks", (json_int_t)ramp->ranks->place.ranks, "cold",
+                  worst_cache(ramp) == RESULT_CACHE_COLD, "degraded_reason",
+                  ramp->degraded[0] ? json_text(ramp->degraded) : json_null(), "dataset",
+                  report_dataset(&ramp->last), "storage", ramp->storage, "cache_before",
+                  summary_cache_name(worst_cache(ramp)));
     const struct {
         const char *key;
         double value;
@@ -398,9 +374,7 @@ static json_t *ramp_json(const struct ramp *ramp)
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         json_object_set_new(object, rows[i].key, json_number(rows[i].value));
-    for (size_t i = 0; i < ramp->count; i++)
-        json_array_append_new(points, point_json(&ramp->points[i]));
-    json_object_set_new(object, "points", points);
+    json_object_set(object, "points", ramp->list);
     return object;
 }
 
@@ -409,15 +383,14 @@ static json_t *ramp_json(const struct ramp *ramp)
 static int draw(const struct ramp *ramp, const char *path)
 {
     const struct ramp_answer answer = ramp_search_answer(&ramp->search);
-    struct ramp_point *points = sorted_points(ramp);
+    const struct ramp_point *points = ramp->points;
     struct svg svg;
     char title[600];
 
-    if (!points)
-        return -ENOMEM;
     snprintf(title, sizeof title, "%.4g x %s fed, cache %s%s%s", answer.held,
              ramp->settings->job.trainer, summary_cache_name(worst_cache(ramp)),
-             is_synthetic(ramp) ? ", synthetic data" : "", ramp->degraded[0] ? "; DEGRADED" : "");
+             ramp->last.data_was_made ? ", synthetic data" : "",
+             ramp->degraded[0] ? "; DEGRADED" : "");
     svg_begin(&svg, title, 800, 230, 1);
     struct svg_panel *rate = svg_panel(&svg, ""), *lateness = svg_panel(&svg, "");
     struct svg_curve *offered = svg_curve(rate, "offered", "#888888", 1, SVG_LINE),
@@ -443,7 +416,6 @@ static int draw(const struct ramp *ramp, const char *path)
     }
     int code = svg_save(&svg, path);
     svg_release(&svg);
-    free(points);
     return code;
 }
 
@@ -625,11 +597,7 @@ static int run_ramp(const struct invocation *invocation, struct ramp *ramp)
             else {
                 ramp->points[ramp->count++] = ramp_point_of(
                     step, &result.runs[0], ramp->settings->limit_percent, &ramp->step_ns);
-                ramp->records = result.records;
-                if (!ramp->dataset)
-                    ramp->dataset = report_dataset(&result);
-                snprintf(ramp->data, sizeof ramp->data, "%s", result.data);
-                snprintf(ramp->format, sizeof ramp->format, "%s", result.format);
+                json_array_append_new(ramp->list, point_json(&ramp->points[ramp->count - 1]));
                 snprintf(ramp->storage, sizeof ramp->storage, "%.30s at %.120s",
                          result.environment.file_system, result.environment.mount_point);
                 if (!step.preview && !ramp->degraded[0]) {
@@ -645,6 +613,7 @@ static int run_ramp(const struct invocation *invocation, struct ramp *ramp)
             }
         }
         result_destroy(&result);
+        ramp->last = result;
         if (code == 0) {
             const struct ramp_point *point = &ramp->points[ramp->count - 1];
             ramp_search_add(&ramp->search, step, point->holds,
@@ -652,14 +621,16 @@ static int run_ramp(const struct invocation *invocation, struct ramp *ramp)
         }
     }
     line_clear(&ramp->line);
+    if (ramp->count)
+        qsort(ramp->points, ramp->count, sizeof *ramp->points, compare_loads);
     ramp->interrupted = code == -EINTR;
     ramp->failed = code && code != -EINTR;
     if (code)
         status = speaks || ramp->ranks->is_unheard ? command_failed(invocation) : COMMAND_FAILED;
     else if (ramp->degraded[0])
         status = COMMAND_FAILED;
-    if (speaks && table && ramp->count && print_ramp(ramp))
-        status = command_failed(invocation);
+    if (speaks && table && ramp->count)
+        print_ramp(ramp);
     if (speaks && code == 0 && write_ramp(ramp))
         status = command_failed(invocation);
     return status;
@@ -669,7 +640,8 @@ static int ramp_run(const struct invocation *invocation)
 {
     struct ramp_settings *settings = invocation->settings;
     struct ranks ranks;
-    struct ramp ramp = {.settings = settings, .ranks = &ranks, .line = line_start()};
+    struct ramp ramp = {
+        .settings = settings, .ranks = &ranks, .line = line_start(), .list = json_array()};
     int status;
 
     if (prepare_ramp(invocation, settings)) {
@@ -682,7 +654,7 @@ static int ramp_run(const struct invocation *invocation)
         status = code ? command_failed(invocation) : run_ramp(invocation, &ramp);
         ranks_leave(&ranks, status != COMMAND_OK);
     }
-    json_decref(ramp.dataset);
+    json_decref(ramp.list);
     free(ramp.points);
     option_release(job_options, &settings->job);
     return status;

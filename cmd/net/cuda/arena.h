@@ -6,7 +6,6 @@
 #ifndef IOBENCH_CMD_NET_CUDA_ARENA_H
 #define IOBENCH_CMD_NET_CUDA_ARENA_H
 
-#include "cmd/net/settings.h"
 #include "cmd/net/transport.h"
 #include "kernels/runtime.h"
 

@@ -14,7 +14,6 @@
 #include "base/fail.h"
 #include "base/gid.h"
 #include "base/memory.h"
-#include "cmd/net/settings.h"
 #include "cmd/net/transport.h"
 
 #include <arpa/inet.h>
