@@ -690,124 +690,107 @@ int rank_team_run(struct rank_team *team, struct rank_buffers *buffers, const ch
 
 /* ---- a rank ---- */
 
-struct rank_writer {
-    struct save *save;
-    const struct iovec *buffers;
-    struct folder draft;
-    struct writer writer;
-    uint32_t *idle, idle_count; /* buffers */
-    struct rank_figures *figures;
-};
-
-/* Write one of its files and sync it. */
-static int write_file(struct rank_writer *rank, uint32_t number)
-{
-    struct save *save = rank->save;
-    struct snapshot *snapshot = save->snapshot;
-    const struct snapshot_file *file = &snapshot->files[number];
-    const char *name = snapshot->is_single ? SNAPSHOT_SINGLE : file->name;
-    const int fd = snapshot->is_single ? folder_open_file(&rank->draft, name, O_RDWR, NULL)
-                                       : folder_create_file(&rank->draft, name);
-    const uint64_t key = random_hash(snapshot->seed, snapshot->number, 0);
-    uint64_t at = 0;
-    int code = 0;
-
-    if (fd < 0)
-        return fd;
-    /* Preallocate: direct writes that extend a file are serialised, and a full file system fails
-     * here. Not every file system supports the call. */
-    if (fallocate(fd, 0, (off_t)file->offset, (off_t)file->bytes) && errno != EOPNOTSUPP &&
-        errno != ENOSYS && errno != EINVAL)
-        code = fail(errno, "%s/%s: cannot allocate %llu bytes: %s", rank->draft.path, name,
-                    (unsigned long long)file->bytes, fail_errno_text(errno));
-    else if (save->direct && fcntl(fd, F_SETFL, O_DIRECT))
-        code = fail(errno, "%s/%s: --direct: this file system cannot bypass the page cache: %s",
-                    rank->draft.path, name, fail_errno_text(errno));
-    while (code == 0 && (at < file->bytes || rank->writer.in_flight)) {
-        const bool is_full = at >= file->bytes || rank->idle_count == 0;
-        int index = -EAGAIN;
-        if (flag_get(&save->team.stopped) || flag_get(&stop_asked)) {
-            code = fail(EINTR, "interrupted");
-            break;
-        }
-        /* A write has completed when it is found to have: look for all of them before time is spent
-         * on the next chunk. */
-        while (rank->writer.in_flight) {
-            index = writer_wait(&rank->writer, is_full ? LOOK_NS : 0, rank->draft.path);
-            if (index >= 0)
-                rank->idle[rank->idle_count++] = (uint32_t)index;
-            if (index < 0 || is_full)
-                break;
-        }
-        if (index < 0 && index != -EAGAIN)
-            code = index;
-        if (code || is_full)
-            continue;
-        const uint64_t left = file->bytes - at;
-        const uint32_t bytes =
-            left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
-        assert(rank->idle_count > 0);
-        const uint32_t free = rank->idle[--rank->idle_count];
-        snapshot->checksums[file->first_chunk + at / snapshot->chunk_bytes] =
-            content_stamp(rank->buffers[free].iov_base, bytes, key, number, at);
-        writer_write(&rank->writer, free, fd, bytes, file->offset + at);
-        at += snapshot->chunk_bytes;
-    }
-    if (code == 0 && save->sync) {
-        const uint64_t start_ns = clock_now_ns();
-        if (fsync(fd))
-            code = fail(errno, "%s/%s: cannot sync: %s", rank->draft.path, name,
-                        fail_errno_text(errno));
-        else {
-            rank->figures->line.sync_ns += clock_now_ns() - start_ns;
-            rank->figures->line.synced_bytes += file->bytes;
-        }
-    }
-    if (code) /* the kernel may still write to it */
-        writer_close(&rank->writer);
-    if (close(fd) && code == 0)
-        code =
-            fail(errno, "%s/%s: cannot close: %s", rank->draft.path, name, fail_errno_text(errno));
-    rank->figures->line.bytes += code ? 0 : file->bytes;
-    return code;
-}
-
+/* Write the files of a rank, and sync them. */
 static int save_rank(void *context, struct workers *workers, uint64_t number)
 {
     struct save *save = context;
     const struct snapshot *snapshot = save->snapshot;
-    struct rank_writer rank = {.save = save,
-                               .buffers = rank_buffers_of(save->buffers, number),
-                               .draft = {.fd = -1},
-                               .figures = &save->figures[number]};
-    const struct writer_config config = {.buffers = rank.buffers,
+    struct rank_figures *figures = &save->figures[number];
+    const struct writer_config config = {.buffers = rank_buffers_of(save->buffers, number),
                                          .depth = save->buffers->depth,
                                          .direct = save->direct,
                                          .timeout_ns = save->timeout_ns};
+    const uint64_t key = random_hash(snapshot->seed, snapshot->number, 0);
+    uint32_t *idle = memory_array(config.depth, sizeof *idle), idle_count = 0; /* buffers */
+    struct folder draft = {.fd = -1};
+    struct writer writer = {0};
 
     (void)workers;
-    *rank.figures = (struct rank_figures){.line.rank = save->first_rank + (uint32_t)number};
-    int code = snapshot_open_draft(save->store, snapshot->number, &rank.draft);
-    rank.idle = memory_array(config.depth, sizeof *rank.idle);
-    if (code == 0 && !rank.idle)
+    *figures = (struct rank_figures){.line.rank = save->first_rank + (uint32_t)number};
+    int code = snapshot_open_draft(save->store, snapshot->number, &draft);
+    if (code == 0 && !idle)
         code = -ENOMEM;
-    for (; code == 0 && rank.idle_count < config.depth; rank.idle_count++)
-        rank.idle[rank.idle_count] = rank.idle_count;
+    for (; code == 0 && idle_count < config.depth; idle_count++)
+        idle[idle_count] = idle_count;
     if (code == 0)
-        code = writer_open(&rank.writer, save->writer, &config);
+        code = writer_open(&writer, save->writer, &config);
     rank_team_wait(&save->team);
-    for (uint32_t i = 0; i < snapshot->file_count && code == 0; i++)
-        if (snapshot->files[i].rank == rank.figures->line.rank)
-            code = write_file(&rank, i);
-    rank.figures->line.wall_ns = rank_team_elapsed_ns(&save->team);
-    rank.figures->latency_ns = rank.writer.latency_ns;
+    for (uint32_t i = 0; i < snapshot->file_count && code == 0; i++) {
+        const struct snapshot_file *file = &snapshot->files[i];
+        if (file->rank != figures->line.rank)
+            continue;
+        const char *name = snapshot->is_single ? SNAPSHOT_SINGLE : file->name;
+        const int fd = snapshot->is_single ? folder_open_file(&draft, name, O_RDWR, NULL)
+                                           : folder_create_file(&draft, name);
+        uint64_t at = 0;
+        if (fd < 0) {
+            code = fd;
+            break;
+        }
+        /* Preallocate: direct writes that extend a file are serialised, and a full file system
+         * fails here. Not every file system supports the call. */
+        if (fallocate(fd, 0, (off_t)file->offset, (off_t)file->bytes) && errno != EOPNOTSUPP &&
+            errno != ENOSYS && errno != EINVAL)
+            code = fail(errno, "%s/%s: cannot allocate %llu bytes: %s", draft.path, name,
+                        (unsigned long long)file->bytes, fail_errno_text(errno));
+        else if (save->direct && fcntl(fd, F_SETFL, O_DIRECT))
+            code = fail(errno, "%s/%s: --direct: this file system cannot bypass the page cache: %s",
+                        draft.path, name, fail_errno_text(errno));
+        while (code == 0 && (at < file->bytes || writer.in_flight)) {
+            const bool is_full = at >= file->bytes || idle_count == 0;
+            int index = -EAGAIN;
+            if (flag_get(&save->team.stopped) || flag_get(&stop_asked)) {
+                code = fail(EINTR, "interrupted");
+                break;
+            }
+            /* A write has completed when it is found to have: look for all of them before time is
+             * spent on the next chunk. */
+            while (writer.in_flight) {
+                index = writer_wait(&writer, is_full ? LOOK_NS : 0, draft.path);
+                if (index >= 0)
+                    idle[idle_count++] = (uint32_t)index;
+                if (index < 0 || is_full)
+                    break;
+            }
+            if (index < 0 && index != -EAGAIN)
+                code = index;
+            if (code || is_full)
+                continue;
+            const uint64_t left = file->bytes - at;
+            const uint32_t bytes =
+                left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
+            assert(idle_count > 0);
+            const uint32_t free = idle[--idle_count];
+            snapshot->checksums[file->first_chunk + at / snapshot->chunk_bytes] =
+                content_stamp(config.buffers[free].iov_base, bytes, key, i, at);
+            writer_write(&writer, free, fd, bytes, file->offset + at);
+            at += snapshot->chunk_bytes;
+        }
+        if (code == 0 && save->sync) {
+            const uint64_t start_ns = clock_now_ns();
+            if (fsync(fd))
+                code =
+                    fail(errno, "%s/%s: cannot sync: %s", draft.path, name, fail_errno_text(errno));
+            else {
+                figures->line.sync_ns += clock_now_ns() - start_ns;
+                figures->line.synced_bytes += file->bytes;
+            }
+        }
+        if (code) /* the kernel may still write to it */
+            writer_close(&writer);
+        if (close(fd) && code == 0)
+            code = fail(errno, "%s/%s: cannot close: %s", draft.path, name, fail_errno_text(errno));
+        figures->line.bytes += code ? 0 : file->bytes;
+    }
+    figures->line.wall_ns = rank_team_elapsed_ns(&save->team);
+    figures->latency_ns = writer.latency_ns;
     if (number == 0)
-        snprintf(save->engine, sizeof save->engine, "%s", rank.writer.engine);
-    writer_close(&rank.writer);
-    if (rank.writer.is_held)
+        snprintf(save->engine, sizeof save->engine, "%s", writer.engine);
+    writer_close(&writer);
+    if (writer.is_held)
         flag_set(&save->team.held);
-    folder_close(&rank.draft);
-    free(rank.idle);
+    folder_close(&draft);
+    free(idle);
     return code;
 }
 

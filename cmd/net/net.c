@@ -251,47 +251,6 @@ static bool has_ended(void *context)
                                          : members_have_ended(&work->beside->members, work->bits));
 }
 
-static int run_stage(struct stage_work *work, enum net_stage stage, struct net_round *round,
-                     struct recorder *recorder, uint64_t number)
-{
-    const bool reads = stage != NET_STAGE_EXCHANGE;
-    struct guard_moment start;
-    int code = 0;
-
-    work->stage = stage;
-    work->bits = stage == NET_STAGE_READS ? ALONE : BESIDE;
-    work->wanted = MAKE_COLD;
-    if (reads)
-        code =
-            ranks_meet(work->ranks, ranks_do(work->ranks, "drop caches", ask_members, work), NULL);
-    if (code)
-        return code;
-    recorder_sample(recorder);
-    const uint64_t start_ns = clock_now_ns();
-    guard_begin(&start); /* while others read, too: what befell the machine is not in theirs */
-    if (reads)
-        code = members_go(&work->beside->members, work->bits);
-    code = ranks_meet(work->ranks, code, NULL);
-    if (code == 0 && stage != NET_STAGE_READS) {
-        work->end_ns = clock_now_ns() + work->beside->settings.exchange_ns;
-        code = rhythm_run(&work->beside->rhythm, has_ended, work, &round->exchange[stage]);
-    }
-    work->wanted = AWAIT;
-    if (code == 0 && reads)
-        code = ranks_do(work->ranks, "read", ask_members, work);
-    guard_end(&start, &work->beside->guard);
-    if (code == 0)
-        code = stop_check();
-    code = ranks_meet(work->ranks, code, NULL);
-    meter_add(recorder_meter(recorder), METER_GRADIENT_BYTES,
-              (uint64_t)gradients_sent_bytes((double)work->beside->rhythm.bytes *
-                                                 (double)round->exchange[stage].steps,
-                                             work->ranks->place.ranks));
-    recorder_sample(recorder);
-    recorder_mark(recorder, net_stage_names[stage], number, start_ns);
-    return code;
-}
-
 /* ---- what was read ---- */
 
 enum { WALL, SAMPLES, RECORD_BYTES, REQUEST_BYTES, FIGURES };
@@ -354,13 +313,44 @@ static int run_beside(struct net_beside *beside, const char *name, struct ranks 
         code = ranks_meet(ranks, ranks_do(ranks, "index", ask_members, &work), NULL);
     if (code == 0)
         code = transport_open(&transport, &config);
-    for (uint64_t round = 0; round < beside->settings.rounds && code == 0; round++) {
+    for (uint64_t i = 0; i < beside->settings.rounds * NET_STAGES && code == 0; i++) {
+        struct net_round *round = &beside->rounds[i / NET_STAGES];
         uint32_t order[NET_STAGES];
-        random_order(beside->settings.seed, round, order, NET_STAGES);
-        work.is_last = round + 1 == beside->settings.rounds;
-        for (uint32_t i = 0; i < NET_STAGES && code == 0; i++)
-            code =
-                run_stage(&work, (enum net_stage)order[i], &beside->rounds[round], recorder, round);
+        random_order(beside->settings.seed, i / NET_STAGES, order, NET_STAGES);
+        const enum net_stage stage = (enum net_stage)order[i % NET_STAGES];
+        const bool reads = stage != NET_STAGE_EXCHANGE;
+        struct guard_moment start;
+        work.is_last = i / NET_STAGES + 1 == beside->settings.rounds;
+        work.stage = stage;
+        work.bits = stage == NET_STAGE_READS ? ALONE : BESIDE;
+        work.wanted = MAKE_COLD;
+        if (reads)
+            code = ranks_meet(ranks, ranks_do(ranks, "drop caches", ask_members, &work), NULL);
+        if (code)
+            break;
+        recorder_sample(recorder);
+        const uint64_t start_ns = clock_now_ns();
+        guard_begin(&start); /* while others read, too: what befell the machine is not in theirs */
+        if (reads)
+            code = members_go(&beside->members, work.bits);
+        code = ranks_meet(ranks, code, NULL);
+        if (code == 0 && stage != NET_STAGE_READS) {
+            work.end_ns = clock_now_ns() + beside->settings.exchange_ns;
+            code = rhythm_run(&beside->rhythm, has_ended, &work, &round->exchange[stage]);
+        }
+        work.wanted = AWAIT;
+        if (code == 0 && reads)
+            code = ranks_do(ranks, "read", ask_members, &work);
+        guard_end(&start, &beside->guard);
+        if (code == 0)
+            code = stop_check();
+        code = ranks_meet(ranks, code, NULL);
+        meter_add(recorder_meter(recorder), METER_GRADIENT_BYTES,
+                  (uint64_t)gradients_sent_bytes((double)beside->rhythm.bytes *
+                                                     (double)round->exchange[stage].steps,
+                                                 ranks->place.ranks));
+        recorder_sample(recorder);
+        recorder_mark(recorder, net_stage_names[stage], i / NET_STAGES, start_ns);
     }
     transport_close(&transport, code != 0);
     free(config.arena);

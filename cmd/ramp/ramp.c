@@ -105,28 +105,6 @@ static double guess(const struct ramp_search *search, const struct ramp_answer *
     return 0;
 }
 
-/* Return a load that narrows the bracket; 0: it is narrow. */
-static double narrow(const struct ramp_search *search, const struct ramp_answer *answer)
-{
-    if (answer->failed <= answer->held * (1 + search->precision))
-        return 0;
-    const double guessed = guess(search, answer);
-    const double middle = rounded(sqrt(answer->held * answer->failed));
-    if (guessed > 0)
-        return guessed;
-    return is_between(answer, middle) ? middle : 0;
-}
-
-/* Return a load that may complete the bracket; 0: it has no other end. */
-static double widen(const struct ramp_search *search, const struct ramp_answer *answer)
-{
-    if (answer->failed > 0)
-        return answer->failed > ldexp(search->from, -RAMP_HALVINGS) ? answer->failed / 2 : 0;
-    if (answer->held > 0)
-        return answer->held < search->to ? fmin(2 * answer->held, search->to) : 0;
-    return search->from;
-}
-
 struct ramp_step ramp_search_next(const struct ramp_search *search)
 {
     const struct ramp_answer answer = ramp_search_answer(search);
@@ -136,8 +114,20 @@ struct ramp_step ramp_search_next(const struct ramp_search *search)
     for (size_t i = 0; i < search->count; i++)
         if (judge_load(&search->loads[i]) == RAMP_UNDECIDED)
             return (struct ramp_step){.load = search->loads[i].load};
-    if (search->count < RAMP_LOADS)
-        step.load = is_bracket ? narrow(search, &answer) : widen(search, &answer);
+    const bool is_narrow = is_bracket && answer.failed <= answer.held * (1 + search->precision);
+    if (search->count < RAMP_LOADS && is_bracket && !is_narrow) {
+        const double middle = rounded(sqrt(answer.held * answer.failed));
+        step.load = guess(search, &answer);
+        if (step.load == 0 && is_between(&answer, middle))
+            step.load = middle;
+    } else if (search->count < RAMP_LOADS && answer.failed > 0 && !is_bracket) {
+        /* Find the other end, if there is one. */
+        step.load = answer.failed > ldexp(search->from, -RAMP_HALVINGS) ? answer.failed / 2 : 0;
+    } else if (search->count < RAMP_LOADS && !is_bracket) {
+        step.load = answer.held == 0           ? search->from
+                    : answer.held < search->to ? fmin(2 * answer.held, search->to)
+                                               : 0;
+    }
     step.preview = step.load > 0 && !is_bracket && search->from < search->to;
     for (size_t i = 0; i < search->count && step.load == 0; i++) {
         const struct ramp_load *load = &search->loads[i];

@@ -720,23 +720,18 @@ static int list_rows(struct survey *survey, const struct invocation *invocation)
 
 /* ---- the data set ---- */
 
-static void show_share(struct line *line, const char *what, uint64_t done_bytes,
-                       uint64_t total_bytes)
-{
-    char bar[LINE_PART_BYTES], text[sizeof line->last];
+struct share_show {
+    struct line *line;
+    const char *what;
+};
 
-    snprintf(text, sizeof text, "%s %s", what, line_bar(bar, done_bytes, total_bytes));
-    line_show(line, text);
-}
-
-static void show_indexing(void *context, uint64_t done_bytes, uint64_t total_bytes)
+static void show_share(void *context, uint64_t done_bytes, uint64_t total_bytes)
 {
-    show_share(context, "indexing", done_bytes, total_bytes);
-}
+    const struct share_show *show = context;
+    char bar[LINE_PART_BYTES], text[sizeof show->line->last];
 
-static void show_labels(void *context, uint64_t done_bytes, uint64_t total_bytes)
-{
-    show_share(context, "reading labels", done_bytes, total_bytes);
+    snprintf(text, sizeof text, "%s %s", show->what, line_bar(bar, done_bytes, total_bytes));
+    line_show(show->line, text);
 }
 
 /* Return the memory for surveying a shuffle, in addition to the shuffle's own. */
@@ -768,7 +763,9 @@ static int check_memory(const struct survey *survey, uint64_t records, uint64_t 
 static int open_catalog(struct survey *survey)
 {
     const struct shuffle_settings *settings = survey->settings;
-    const struct format_scan scan = {.progress = show_indexing, .progress_context = &survey->line};
+    struct share_show indexing = {&survey->line, "indexing"};
+    struct share_show reading = {&survey->line, "reading labels"};
+    const struct format_scan scan = {.progress = show_share, .progress_context = &indexing};
 
     survey->classes = (uint32_t)settings->classes;
     if (!settings->data) {
@@ -790,8 +787,7 @@ static int open_catalog(struct survey *survey)
     if (code == 0 && settings->labels != SHUFFLE_LABELS_SORTED &&
         !(is_auto && !labels_in_paths(survey->catalog) &&
           survey->catalog->record_bytes_total > SMALL_BYTES)) {
-        code = labels_read(&survey->format, survey->catalog, show_labels, &survey->line,
-                           &survey->labels);
+        code = labels_read(&survey->format, survey->catalog, show_share, &reading, &survey->labels);
         if (code == 0)
             survey->classes = survey->labels.classes;
         code = code == -ENODATA && is_auto ? 0 : code;

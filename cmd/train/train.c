@@ -432,26 +432,38 @@ static int fill_job(struct train_settings *settings)
     return code ? code : arguments_check_data("eval-data", train->evaluation_data);
 }
 
-static int join_and_learn(const struct invocation *invocation, struct train_job *job)
+static int train_command(const struct invocation *invocation)
 {
+    struct train_settings *settings = invocation->settings;
+    struct train_job *job = &settings->train;
     struct ranks ranks;
-    int code = command_join(&ranks), status = COMMAND_OK;
     bool is_usage = false;
+    int code = 0, status = COMMAND_OK;
 
+    /* The command line names the preset and overrides its settings. */
+    if (settings->network.job.as)
+        code = layers_preset(settings->network.job.as, train_options, settings);
+    if (code == 0 && settings->network.job.as)
+        code = layers_command_line(invocation, train_options, settings);
+    if (code == 0)
+        code = fill_job(settings);
+    if (code) {
+        option_release(job_options, &settings->network.job);
+        return command_misused(invocation);
+    }
+    code = command_join(&ranks);
     command_on_interrupt(); /* after MPI's own */
     job->ranks = &ranks;
+    const bool speaks = ranks.place.rank == 0;
     if (code == 0) { /* check before spending hours */
-        code = ranks_meet(
-            &ranks,
-            ranks.place.rank == 0 ? outputs_check(&job->job, "{\"schema\"", "epoch,rate") : 0,
-            NULL);
+        code = ranks_meet(&ranks,
+                          speaks ? outputs_check(&job->job, "{\"schema\"", "epoch,rate") : 0, NULL);
         is_usage = code < 0;
     }
     if (code == 0)
-        code = options_check_alike(train_options, invocation->settings, &ranks);
+        code = options_check_alike(train_options, settings, &ranks);
     if (code == 0) {
-        const bool speaks = ranks.place.rank == 0;
-        struct train_show show = {.settings = invocation->settings,
+        struct train_show show = {.settings = settings,
                                   .line = speaks ? line_start() : (struct line){0},
                                   .table = speaks && job_stdout_count(&job->job) == 0};
         const struct train_observer observer = {.progress = show_progress,
@@ -470,27 +482,11 @@ static int join_and_learn(const struct invocation *invocation, struct train_job 
     }
     if (is_usage)
         status = command_misused(invocation);
-    else if (code < 0 && (ranks.place.rank == 0 || ranks.is_unheard))
+    else if (code < 0 && (speaks || ranks.is_unheard))
         status = command_failed(invocation); /* a stuck rank reports no cause: the other ranks do */
     else if (code)
         status = COMMAND_FAILED;
     ranks_leave(&ranks, code < 0);
-    return status;
-}
-
-static int train_command(const struct invocation *invocation)
-{
-    struct train_settings *settings = invocation->settings;
-    /* The command line names the preset and overrides its settings. */
-    int code = 0;
-    if (settings->network.job.as)
-        code = layers_preset(settings->network.job.as, train_options, settings);
-    if (code == 0 && settings->network.job.as)
-        code = layers_command_line(invocation, train_options, settings);
-    if (code == 0)
-        code = fill_job(settings);
-    int status = code ? command_misused(invocation) : join_and_learn(invocation, &settings->train);
-
     option_release(job_options, &settings->network.job);
     return status;
 }

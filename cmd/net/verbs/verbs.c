@@ -351,37 +351,13 @@ static int transport_verbs_start(void *state, const struct transport_message *me
 
 /* ---- completions ---- */
 
-static int accept_slot(struct verbs_state *verbs, uint32_t number, const struct ibv_wc *done)
-{
-    struct verbs_peer *peer = &verbs->peers[number];
-    const struct verbs_slot slot = {(uint32_t)done->wr_id & 0xffffff, done->byte_len};
-    const uint32_t notice = ntohl(done->imm_data);
-
-    if (!(done->wc_flags & IBV_WC_WITH_IMM)) {
-        if (peer->awaited_count == 0) {
-            assert(peer->held_count < VERBS_SLOTS);
-            peer->held[(peer->held_first + peer->held_count++) % VERBS_SLOTS] = slot;
-            return 0;
-        }
-        const struct verbs_small small = peer->awaited[peer->awaited_first];
-        peer->awaited_first = (peer->awaited_first + 1) % TRANSPORT_DEPTH;
-        peer->awaited_count--;
-        verbs->pending--;
-        return take_small(verbs, number, &small, &slot);
-    }
-    if (notice & notice_done)
-        verbs->pending -= notice & ~notice_done;
-    else
-        peer->permits += notice;
-    const int code = verbs_post_slot(verbs, number, slot.number);
-    return code ? code : move_on(verbs, number);
-}
-
 static int complete(struct verbs_state *verbs, const struct ibv_wc *done)
 {
     const enum verbs_work work = (enum verbs_work)(done->wr_id >> 56);
     const uint32_t number = (uint32_t)(done->wr_id >> 24);
     struct verbs_peer *peer = &verbs->peers[number];
+    const struct verbs_slot slot = {(uint32_t)done->wr_id & 0xffffff, done->byte_len};
+    const uint32_t notice = ntohl(done->imm_data);
 
     assert(number < ranks_of(verbs));
     if (done->status != IBV_WC_SUCCESS)
@@ -389,7 +365,24 @@ static int complete(struct verbs_state *verbs, const struct ibv_wc *done)
                     verbs->config.ranks->peers[number].host, ibv_wc_status_str(done->status));
     switch (work) {
     case WORK_SLOT:
-        return accept_slot(verbs, number, done);
+        if (done->wc_flags & IBV_WC_WITH_IMM) {
+            if (notice & notice_done)
+                verbs->pending -= notice & ~notice_done;
+            else
+                peer->permits += notice;
+            const int code = verbs_post_slot(verbs, number, slot.number);
+            return code ? code : move_on(verbs, number);
+        }
+        if (peer->awaited_count > 0) {
+            const struct verbs_small small = peer->awaited[peer->awaited_first];
+            peer->awaited_first = (peer->awaited_first + 1) % TRANSPORT_DEPTH;
+            peer->awaited_count--;
+            verbs->pending--;
+            return take_small(verbs, number, &small, &slot);
+        }
+        assert(peer->held_count < VERBS_SLOTS);
+        peer->held[(peer->held_first + peer->held_count++) % VERBS_SLOTS] = slot;
+        break;
     case WORK_SMALL_WAITED:
         verbs->pending--;
         /* fall through */
