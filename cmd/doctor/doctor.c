@@ -149,10 +149,10 @@ static bool read_adapter(const struct port_view *view, const char *file, char *t
                      view->port->device, file);
 }
 
-static bool read_interface(const struct port_view *view, const char *file, char *text)
+static bool read_net(const struct telemetry_roots *roots, const char *name, const char *file,
+                     char *text)
 {
-    return view->port->interface[0] && file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s",
-                                                 view->roots->sys, view->port->interface, file);
+    return name[0] && file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", roots->sys, name, file);
 }
 
 static uint64_t count_of(const struct port_view *view, const char *file)
@@ -248,7 +248,7 @@ static void look_mtu(struct doctor *doctor, const struct port_view *view)
                view->port->device, view->port->number);
         return;
     }
-    if (!view->is_ethernet || !read_interface(view, "mtu", text))
+    if (!view->is_ethernet || !read_net(view->roots, view->port->interface, "mtu", text))
         return;
     const unsigned mtu = roce_mtu((unsigned)atoi(text));
     say(doctor, mtu == 4096 ? OK : WARN, NULL, "RDMA %u, of %.8s of %s", mtu, text,
@@ -378,7 +378,7 @@ static void look_counters(struct doctor *doctor, const struct port_view *view)
             "%s", stuck ? "32 bits, stopped at their maximum" : "bytes received and sent");
     } else if (read_port(view, "hw_counters/rx_bytes", text)) {
         say(doctor, OK, NULL, "bytes received and sent (hw_counters)");
-    } else if (read_interface(view, "statistics/rx_bytes", text)) {
+    } else if (read_net(view->roots, view->port->interface, "statistics/rx_bytes", text)) {
         say(doctor, WARN, NULL, "none of its own: those of %s, with all its other traffic",
             view->port->interface);
     } else {
@@ -463,11 +463,6 @@ static bool has_below(const char *root, const char *below)
 
     snprintf(path, sizeof path, "%.400s/%.60s", root, below);
     return access(path, F_OK) == 0;
-}
-
-static bool read_net(const struct doctor *doctor, const char *name, const char *file, char *text)
-{
-    return file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", doctor->roots->sys, name, file);
 }
 
 /* ---- between GPU and adapter ---- */
@@ -596,13 +591,13 @@ static void look_fabric(struct doctor *doctor)
     for (size_t i = 0; i < names.count; i++) {
         const char *name = names.list[i];
         snprintf(below, sizeof below, "class/net/%.31s/device", name);
-        if (!has_below(sys, below) || !read_net(doctor, name, "type", type) ||
-            !read_net(doctor, name, "operstate", state) || strcmp(state, "down") == 0 ||
-            !read_net(doctor, name, "mtu", mtu))
+        if (!has_below(sys, below) || !read_net(doctor->roots, name, "type", type) ||
+            !read_net(doctor->roots, name, "operstate", state) || strcmp(state, "down") == 0 ||
+            !read_net(doctor->roots, name, "mtu", mtu))
             continue;
         if (atoi(type) == TYPE_INFINIBAND) {
             char mode[TEXT_BYTES] = "mode unknown";
-            read_net(doctor, name, "mode", mode);
+            read_net(doctor->roots, name, "mode", mode);
             const bool small = atoi(mtu) < 4092;
             say(doctor, small ? WARN : OK, NULL, "IP over InfiniBand, %s, MTU %s", mode, mtu);
             if (small)
@@ -613,7 +608,7 @@ static void look_fabric(struct doctor *doctor)
                        name, name);
         } else {
             char speed[TEXT_BYTES] = "-1";
-            read_net(doctor, name, "speed", speed);
+            read_net(doctor->roots, name, "speed", speed);
             const int mbit_per_s = atoi(speed);
             const bool small = mbit_per_s >= FAST_MBIT_PER_S && atoi(mtu) < 9000;
             if (mbit_per_s > 0)
@@ -714,13 +709,6 @@ struct launch_seat {
     bool has_port; /* an active RDMA port */
 };
 
-struct job_view {
-    const struct ranks *ranks;
-    const struct launcher *launcher;
-    const char *interface;           /* of the launcher to MPI: ", PMIx"; found before joining */
-    const struct launch_seat *seats; /* NULL: each process is alone */
-};
-
 /* "0-3,8": as taskset -c takes it. text: LIST_BYTES. */
 static const char *list_cpus(const cpu_set_t *cpus, char *text)
 {
@@ -746,9 +734,9 @@ static const char *list_cpus(const cpu_set_t *cpus, char *text)
 }
 
 /* Time of day of a node minus rank 0's. */
-static int64_t day_offset(const struct job_view *view, uint32_t rank)
+static int64_t day_offset(const struct launch_seat *seats, uint32_t rank)
 {
-    return view->seats[rank].day_ns - view->seats[0].day_ns + view->seats[rank].ahead_ns;
+    return seats[rank].day_ns - seats[0].day_ns + seats[rank].ahead_ns;
 }
 
 static int sit_down(struct ranks *ranks, struct launch_seat *seats)
@@ -774,19 +762,19 @@ static int sit_down(struct ranks *ranks, struct launch_seat *seats)
     return ranks_gather(ranks, &mine, sizeof mine, seats);
 }
 
-/* Launcher, MPI, the job, its nodes and CPUs, and clocks. */
-static void look_job(struct doctor *doctor, const struct job_view *view)
+/* Launcher, MPI, the job, its nodes and CPUs, and clocks. interface: of the launcher to MPI, ",
+ * PMIx". seats: NULL if each process is alone. */
+static void look_job(struct doctor *doctor, const struct ranks *ranks,
+                     const struct launcher *launcher, const char *interface,
+                     const struct launch_seat *seats)
 {
     static const char *const fast[] = {"ucx", "ofi", "openib", "psm"};
-    const struct ranks *ranks = view->ranks;
     const struct ranks_place *place = &ranks->place;
-    const struct launcher *launcher = view->launcher;
-    const struct launch_seat *seats = view->seats;
     char library[RANKS_LIBRARY_BYTES];
 
     say(doctor, launcher->variable ? OK : WARN,
         "mpirun -n 4 iobench doctor --launch, or srun -n 4 --mpi=pmix iobench doctor --launch",
-        "%s%s%s", launcher->name, view->interface,
+        "%s%s%s", launcher->name, interface,
         getenv("KUBERNETES_SERVICE_HOST") ? ", in Kubernetes" : "");
     found(doctor, "launcher");
     char *details = strstr(ranks_library(library), "; "); /* what this program's MPI uses */
@@ -898,12 +886,12 @@ static void look_job(struct doctor *doctor, const struct job_view *view)
     for (uint32_t i = 0; i < place->ranks; i++) {
         if (!ranks->peers[i].leads)
             continue;
-        if (llabs(day_offset(view, i)) > llabs(day_offset(view, worst)))
+        if (llabs(day_offset(seats, i)) > llabs(day_offset(seats, worst)))
             worst = i;
         if (seats[i].uncertainty_ns > slowest_ns)
             slowest_ns = seats[i].uncertainty_ns;
     }
-    const uint64_t most_ns = (uint64_t)llabs(day_offset(view, worst));
+    const uint64_t most_ns = (uint64_t)llabs(day_offset(seats, worst));
     say(doctor, most_ns > OFFSET_MOST_NS ? WARN : OK,
         "logs of the nodes will not match: run chrony on all; series are aligned without it",
         "times of day differ by up to %s (%.40s); slowest round trip %s",
@@ -917,15 +905,13 @@ static void look_job(struct doctor *doctor, const struct job_view *view)
 static int look_launch(const struct invocation *invocation, bool speaks, struct doctor *doctor)
 {
     struct ranks ranks;
-    struct job_view view = {.ranks = &ranks,
-                            .launcher = launchers,
-                            .interface = getenv("PMIX_NAMESPACE") ? ", PMIx"
-                                         : getenv("PMI_RANK")     ? ", PMI"
-                                                                  : ""};
-    const char *says;
+    const struct launcher *launcher = launchers;
+    const char *says, *interface = getenv("PMIX_NAMESPACE") ? ", PMIx" /* joining changes them */
+                                   : getenv("PMI_RANK")     ? ", PMI"
+                                                            : "";
 
-    while (view.launcher->variable && !getenv(view.launcher->variable))
-        view.launcher++;
+    while (launcher->variable && !getenv(launcher->variable))
+        launcher++;
     doctor->section = "Launch";
     if (!doctor->all && speaks)
         puts(doctor->section);
@@ -933,14 +919,13 @@ static int look_launch(const struct invocation *invocation, bool speaks, struct 
     if (code == 0) {
         struct launch_seat *seats = memory_array(ranks.place.ranks, sizeof *seats);
         code = ranks_meet(&ranks, seats ? sit_down(&ranks, seats) : -ENOMEM, NULL);
-        view.seats = seats;
         if (code == 0 && ranks.place.rank == 0)
-            look_job(doctor, &view);
+            look_job(doctor, &ranks, launcher, interface, seats);
         free(seats);
     } else if (!speaks) {
         command_fails_last();
     } else if (ranks.place.ranks == 1 && ranks_started(&says) > 1) {
-        look_job(doctor, &view);
+        look_job(doctor, &ranks, launcher, interface, NULL);
     }
     ranks_leave(&ranks, code != 0);
     if (code && !doctor->is_bad && speaks)
@@ -962,19 +947,6 @@ static size_t count_matches(const char *pattern)
     return count;
 }
 
-/* Its first bytes are a record. */
-static int index_file(const char *path, struct catalog **catalog)
-{
-    *catalog = catalog_create(path, "none");
-    int code = *catalog ? catalog_begin_shard(*catalog, path, NULL, 0) : -ENOMEM;
-
-    if (code == 0) {
-        const uint64_t bytes = (*catalog)->shards[0].bytes;
-        code = catalog_add(*catalog, 0, bytes < SMALL_FILES ? bytes : SMALL_FILES);
-    }
-    return code ? code : catalog_seal(*catalog);
-}
-
 /* Open a reader and a file and read the file's first bytes, as a run does. falls_back: see struct
  * reader_config. Returns 0 or a negative errno with a reason. */
 static int doctor_try_reader(const struct plugin *plugin, const char *path, bool falls_back,
@@ -991,7 +963,15 @@ static int doctor_try_reader(const struct plugin *plugin, const char *path, bool
     struct reader reader = {0};
     struct catalog *catalog = NULL;
 
-    int code = index_file(path, &catalog);
+    /* Its first bytes are a record. */
+    catalog = catalog_create(path, "none");
+    int code = catalog ? catalog_begin_shard(catalog, path, NULL, 0) : -ENOMEM;
+    if (code == 0) {
+        const uint64_t bytes = catalog->shards[0].bytes;
+        code = catalog_add(catalog, 0, bytes < SMALL_FILES ? bytes : SMALL_FILES);
+    }
+    if (code == 0)
+        code = catalog_seal(catalog);
     if (code == 0)
         code = plugin_choose("reader", reader_registry, plugin->name, &choice);
     if (code == 0) {
@@ -1185,13 +1165,6 @@ static const struct {
     {"zfs", "ZFS caches outside the page cache (ARC): runs cannot be verified cold"},
 };
 
-/* Find a regular file of the data: path itself, the first file in the folder, or a temporary one.
- */
-struct sample_file {
-    char *path; /* NULL: none */
-    struct file_draft made;
-};
-
 static int keep_file(void *context, const char *name, unsigned char type)
 {
     char **found = context;
@@ -1200,30 +1173,6 @@ static int keep_file(void *context, const char *name, unsigned char type)
         return 0;
     *found = strdup(name);
     return 1;
-}
-
-static void some_file(const char *path, struct sample_file *file)
-{
-    struct folder folder;
-    char *name = NULL;
-
-    *file = (struct sample_file){.path = NULL};
-    if (!file_is_folder(path)) {
-        file->path = strdup(path);
-        return;
-    }
-    if (folder_open(&folder, path) == 0)
-        folder_list(&folder, keep_file, &name);
-    folder_close(&folder);
-    char *wanted = file_join(path, name ? name : "iobench-doctor");
-    if (name) {
-        file->path = wanted;
-    } else if (wanted) {
-        if (file_draft_open(&file->made, wanted, NULL) == 0)
-            file->path = strdup(file->made.draft_path);
-        free(wanted);
-    }
-    free(name);
 }
 
 /* The storage of a data set. Returns false if it cannot be read: the rest is skipped. */
@@ -1280,11 +1229,29 @@ static bool look_path(struct doctor *doctor, const char *path)
     }
     found(doctor, "devices");
 
-    struct sample_file file;
-    some_file(path, &file);
-    const bool is_real = file.path && !file.made.path;
-    const int fd = file.path ? file_open_quietly(file.path, O_RDONLY | O_DIRECT) : -ENOENT;
-    if (!file.path)
+    /* A regular file of the data: path itself, the first file in the folder, or a temporary one. */
+    struct file_draft made = {0};
+    char *file = NULL, *name = NULL;
+    bool is_real = true;
+    if (!file_is_folder(path)) {
+        file = strdup(path);
+    } else {
+        struct folder folder;
+        if (folder_open(&folder, path) == 0)
+            folder_list(&folder, keep_file, &name);
+        folder_close(&folder);
+        is_real = name != NULL;
+        file = file_join(path, name ? name : "iobench-doctor");
+        free(name);
+    }
+    if (!is_real && file) {
+        const bool is_made = file_draft_open(&made, file, NULL) == 0;
+        free(file);
+        file = is_made ? strdup(made.draft_path) : NULL;
+    }
+    is_real &= file != NULL;
+    const int fd = file ? file_open_quietly(file, O_RDONLY | O_DIRECT) : -ENOENT;
+    if (!file)
         say(doctor, WARN, "pass a file of the data set instead",
             "not tested: cannot create a file here");
     else if (fd < 0)
@@ -1310,7 +1277,7 @@ static bool look_path(struct doctor *doctor, const char *path)
     struct reader_traits traits = {0};
     if (!is_real) {
         say(doctor, WARN, NULL, "not tested: no file found");
-    } else if (doctor_try_reader(reader, file.path, true, &traits)) {
+    } else if (doctor_try_reader(reader, file, true, &traits)) {
         say(doctor, NO, "--reader pread works everywhere", "%s: %s", reader->name, fail_reason());
     } else {
         say(doctor, *traits.notice ? WARN : OK, NULL, "auto is %s: %s", reader->name,
@@ -1326,7 +1293,7 @@ static bool look_path(struct doctor *doctor, const char *path)
             continue;
         if (!is_real)
             say(doctor, OK, NULL, "not tested: no file found");
-        else if (plugin_usable(*row) || doctor_try_reader(*row, file.path, false, &traits))
+        else if (plugin_usable(*row) || doctor_try_reader(*row, file, false, &traits))
             say(doctor, OK, NULL, "not here: %s", fail_reason());
         else
             say(doctor, OK, NULL, "--reader %s: %s", (*row)->name, traits.engine);
@@ -1336,7 +1303,7 @@ static bool look_path(struct doctor *doctor, const char *path)
     struct residency_probe *probe = residency_probe_create();
     struct residency residency = {0};
     if (probe && is_real)
-        residency_file(probe, file.path, &residency);
+        residency_file(probe, file, &residency);
     if (!probe || !is_real)
         say(doctor, WARN, NULL, "not tested: no file found");
     else if (residency.state == RESIDENCY_UNVERIFIED)
@@ -1346,8 +1313,8 @@ static bool look_path(struct doctor *doctor, const char *path)
         say(doctor, OK, NULL, "by %s",
             residency.method ? residency_method_text(residency.method) : "its being empty");
     residency_probe_destroy(probe);
-    file_draft_abandon(&file.made);
-    free(file.path);
+    file_draft_abandon(&made);
+    free(file);
     found(doctor, "verify cold");
 
     bool is_known = is_mounted && file_peek(text, sizeof text, pattern, sys, mount.device_major,
