@@ -11,7 +11,6 @@ iobench_SOURCES = \
 	cmd/command.c cmd/command.h cmd/commands.h cmd/layers.c cmd/layers.h \
 	cmd/main.c cmd/members.c cmd/members.h cmd/outputs.c cmd/outputs.h \
 	cmd/registry.c cmd/sandbox.c \
-	cmd/synthetic.c cmd/synthetic.h \
 	cmd/checkpoint/checkpoint.c cmd/checkpoint/checkpoint.h \
 	cmd/doctor/doctor.c \
 	cmd/help/help.c cmd/help/help.h cmd/help/list.c \

@@ -76,4 +76,11 @@ struct pack_figures {
  * process is making the target. */
 int pack_run(const struct pack_job *job, struct pack_line *line, struct pack_figures *figures);
 
+struct job;
+/* Set job->data to the synthetic set of the job's format in the user's cache folder, generating it
+ * if absent (a dry run returns -ENOENT and says what would be generated). Reports on stderr what it
+ * generates and where. Main thread. Returns 0, -EINVAL without a folder for it, or another negative
+ * errno, with a reason. */
+int synthetic_prepare(struct job *job);
+
 #endif

@@ -21,7 +21,6 @@
 #include "cmd/line.h"
 #include "cmd/members.h"
 #include "cmd/pack/packing.h"
-#include "cmd/synthetic.h"
 #include "dataset/store.h"
 #include "pipeline/jobs/run.h"
 #include "pipeline/jobs/session.h"

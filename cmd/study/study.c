@@ -24,7 +24,7 @@
 #include "cmd/help/help.h"
 #include "cmd/outputs.h"
 #include "cmd/line.h"
-#include "cmd/synthetic.h"
+#include "cmd/pack/packing.h"
 #include "dataset/catalog.h"
 #include "formats/format.h"
 #include "ranks/ranks.h"
@@ -423,7 +423,11 @@ static int add_set(struct making *making, const struct ini_section *section, con
     if (code == 0) {
         struct study_set *set = &plan->sets[plan->set_count++];
         struct variable *variable = &making->variables[making->fixed];
-        char *cache = given ? NULL : synthetic_folder();
+        char *cache = given ? NULL : file_cache_path("");
+        if (!given && !cache)
+            fail(EINVAL,
+                 "no folder for the study's data sets: use --sets, or set XDG_CACHE_HOME to "
+                 "an absolute path");
         char *folder = given ? strdup(given) : cache ? file_join(cache, "studies") : NULL;
         *set = (struct study_set){.name = strdup(name)};
         *variable = (struct variable){"target", "", NULL};

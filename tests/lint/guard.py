@@ -23,7 +23,7 @@ OTHERS = {
     "what computing costs, of no storage": "shuffle/quality",
 }
 # No figure of theirs is kept: they look whether it works, show progress, or make what will be measured.
-TRIALS = {"cmd/pack/packing:pack_show_look", "cmd/size/size:open_reader", "cmd/synthetic:make"}
+TRIALS = {"cmd/pack/packing:pack_show_look", "cmd/size/size:open_reader", "cmd/pack/pack:generate"}
 CLOCK, BEGIN, END, JUDGE = "clock_now_ns", "guard_begin", "guard_end", "guard_judge"
 
 
