@@ -32,7 +32,7 @@ struct pack {
     struct target target;
     struct permutation order;
     struct recode recode;
-    uint64_t count, kept, threads, start_ns;
+    uint64_t count, kept, threads;
     uint32_t shards, pending;
     uint32_t producers; /* per shard */
     struct flag stop;
@@ -85,23 +85,6 @@ static void cancel(struct shard_writer *writer)
 }
 
 /* ---- producers ---- */
-
-static bool claim(struct shard_writer *writer, uint64_t *place)
-{
-    pthread_mutex_lock(&writer->lock);
-    while (!writer->cancelled && writer->claimed < writer->end &&
-           writer->claimed >= writer->written + PENDING_MOST) {
-        writer->waiting++;
-        pthread_cond_wait(&writer->freed, &writer->lock);
-        writer->waiting--;
-    }
-    bool got = !writer->cancelled && writer->claimed < writer->end;
-    if (got)
-        *place = writer->claimed++;
-    assert(writer->claimed <= writer->written + PENDING_MOST);
-    pthread_mutex_unlock(&writer->lock);
-    return got;
-}
 
 /* Count what the last failure tells, and keep the first reason. */
 static void note_first(struct pack *pack, struct counter *counter, char first[512])
@@ -169,7 +152,6 @@ static int produce(void *argument)
     struct shard_writer *writer = argument;
     struct recoder recoder;
     void *cursor;
-    uint64_t place;
     int code = source_cursor_open(&writer->pack->source, &cursor);
 
     if (code == 0)
@@ -177,7 +159,21 @@ static int produce(void *argument)
     else
         recoder = (struct recoder){0};
 
-    while (code == 0 && claim(writer, &place)) {
+    while (code == 0) {
+        pthread_mutex_lock(&writer->lock); /* claim a place */
+        while (!writer->cancelled && writer->claimed < writer->end &&
+               writer->claimed >= writer->written + PENDING_MOST) {
+            writer->waiting++;
+            pthread_cond_wait(&writer->freed, &writer->lock);
+            writer->waiting--;
+        }
+        const bool is_over = writer->cancelled || writer->claimed == writer->end;
+        const uint64_t place = writer->claimed;
+        writer->claimed += !is_over;
+        assert(writer->claimed <= writer->written + PENDING_MOST);
+        pthread_mutex_unlock(&writer->lock);
+        if (is_over)
+            break;
         struct pending_sample *slot = &writer->slots[place % PENDING_MOST];
         code = fill_slot(writer, &recoder, cursor, place, slot);
         slot->skipped = code != 0;
@@ -198,37 +194,6 @@ static int produce(void *argument)
     recoder_close(&recoder);
     if (cursor)
         source_cursor_close(&writer->pack->source, cursor);
-    return code;
-}
-
-/* ---- the output ---- */
-
-static int append_all(struct shard_writer *writer, struct format_writer *output)
-{
-    int code = 0;
-
-    while (code == 0 && writer->written < writer->end) {
-        struct pending_sample *slot = &writer->slots[writer->written % PENDING_MOST];
-        pthread_mutex_lock(&writer->lock);
-        while (!slot->ready && !writer->cancelled)
-            pthread_cond_wait(&writer->filled, &writer->lock);
-        bool ready = slot->ready && !writer->cancelled;
-        pthread_mutex_unlock(&writer->lock);
-        if (!ready || flag_get(&writer->pack->stop))
-            return -ECANCELED;
-        if (!slot->skipped) {
-            code = format_writer_append(output, &slot->sample);
-            counter_add(&writer->pack->bytes, slot->sample.image_bytes);
-        }
-        counter_add(&writer->pack->samples, 1);
-        pthread_mutex_lock(&writer->lock);
-        slot->ready = false;
-        writer->written++;
-        /* A wake-up costs more than a small sample: one for many slots. */
-        if (writer->waiting && writer->claimed - writer->written <= PENDING_MOST / 2)
-            pthread_cond_broadcast(&writer->freed);
-        pthread_mutex_unlock(&writer->lock);
-    }
     return code;
 }
 
@@ -512,8 +477,30 @@ static int write_shard(struct pack *pack, const char *path, uint64_t begin, uint
         code = format_writer_open(&output, &pack->format, path);
         for (uint32_t i = 0; code == 0 && i < count; i++)
             code = thread_start(&producers[i], "producer", produce, writer);
-        if (code == 0)
-            code = append_all(writer, &output);
+        while (code == 0 && writer->written < writer->end) {
+            struct pending_sample *slot = &writer->slots[writer->written % PENDING_MOST];
+            pthread_mutex_lock(&writer->lock);
+            while (!slot->ready && !writer->cancelled)
+                pthread_cond_wait(&writer->filled, &writer->lock);
+            bool ready = slot->ready && !writer->cancelled;
+            pthread_mutex_unlock(&writer->lock);
+            if (!ready || flag_get(&pack->stop)) {
+                code = -ECANCELED;
+                break;
+            }
+            if (!slot->skipped) {
+                code = format_writer_append(&output, &slot->sample);
+                counter_add(&pack->bytes, slot->sample.image_bytes);
+            }
+            counter_add(&pack->samples, 1);
+            pthread_mutex_lock(&writer->lock);
+            slot->ready = false;
+            writer->written++;
+            /* A wake-up costs more than a small sample: one for many slots. */
+            if (writer->waiting && writer->claimed - writer->written <= PENDING_MOST / 2)
+                pthread_cond_broadcast(&writer->freed);
+            pthread_mutex_unlock(&writer->lock);
+        }
         if (code)
             cancel(writer);
         /* A writer that waited in vain has no reason: the failed producer has it. */
@@ -592,55 +579,6 @@ static int watch(void *context)
     return 0;
 }
 
-static int run_wet(struct pack *pack)
-{
-    int code = target_begin(&pack->target);
-
-    if (code == 0)
-        code = plan_work(pack); /* another pack may have resumed it meanwhile */
-    pack->start_ns = clock_now_ns();
-    if (pack->line)
-        pack->line->start_ns = pack->start_ns;
-    if (code == 0) {
-        uint64_t writers = pack->source.traits.in_order    ? 1
-                           : pack->pending < pack->threads ? pack->pending
-                                                           : pack->threads;
-        const struct workers_job job = {"writer", run_writer, stop_writers, watch, pack};
-        pack->producers =
-            pack->source.traits.in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
-        pack->order = permutation_start(pack->job->shuffle, pack->count);
-        code = workers_run(&job, writers);
-    }
-    if (code == 0 && pack->kept + counter_get(&pack->samples) < pack->count)
-        code = fail(EINTR, "%s: interrupted; repeat the same command to resume", pack->job->target);
-    /* An empty set is no success; nor may the same command resume it. */
-    if (code == 0 && pack->kept == 0 && counter_get(&pack->skipped) == pack->count) {
-        code =
-            fail(ENODATA, "%s: none of %llu samples could be packed; one of them: %s",
-                 pack->job->source, (unsigned long long)pack->count, pack->figures->first_skipped);
-        memset(pack->target.finished, 0, pack->shards * sizeof *pack->target.finished);
-    }
-    if (code == 0)
-        code = target_finish(&pack->target);
-    else
-        target_leave(&pack->target);
-    struct pack_figures *figures = pack->figures;
-    figures->skipped = counter_get(&pack->skipped);
-    figures->samples = counter_get(&pack->samples) - figures->skipped;
-    figures->skipped += pack->source.traits.skipped;
-    figures->image_bytes = counter_get(&pack->bytes);
-    figures->damaged = counter_get(&pack->damaged);
-    figures->recoded = counter_get(&pack->recoded);
-    figures->unrecoded_bytes = counter_get(&pack->unrecoded_bytes);
-    figures->encodes = pack->source.traits.encodes || counter_get(&pack->encoded) > 0 ||
-                       (figures->recoded > 0 && !pack->job->raw);
-    figures->elapsed_ns = clock_now_ns() - pack->start_ns;
-    if (!figures->first_skipped[0])
-        memcpy(figures->first_skipped, pack->source.traits.first_skipped,
-               sizeof figures->first_skipped);
-    return code;
-}
-
 int pack_run(const struct pack_job *job, struct pack_line *line, struct pack_figures *figures)
 {
     struct pack *pack = memory_zeroed(sizeof *pack);
@@ -658,13 +596,55 @@ int pack_run(const struct pack_job *job, struct pack_line *line, struct pack_fig
     pthread_mutex_init(&pack->first_lock, NULL);
 
     int code = prepare_pack(pack);
-    if (code == 0 && !job->dry_run)
-        code = run_wet(pack);
-    else if (code == 0) {
-        const struct source_traits *traits = &pack->source.traits;
+    if (code)
+        goto end;
+    const struct source_traits *traits = &pack->source.traits;
+    if (job->dry_run) {
         figures->samples = pack->count - pack->kept;
         figures->image_bytes = figures->samples * (traits->image_bytes / traits->count);
+        goto end;
     }
+    code = target_begin(&pack->target);
+    if (code == 0)
+        code = plan_work(pack); /* another pack may have resumed it meanwhile */
+    const uint64_t start_ns = clock_now_ns();
+    if (line)
+        line->start_ns = start_ns;
+    if (code == 0) {
+        uint64_t writers = traits->in_order                ? 1
+                           : pack->pending < pack->threads ? pack->pending
+                                                           : pack->threads;
+        const struct workers_job writer = {"writer", run_writer, stop_writers, watch, pack};
+        pack->producers =
+            traits->in_order || writers == 0 ? 1 : (uint32_t)(pack->threads / writers);
+        pack->order = permutation_start(job->shuffle, pack->count);
+        code = workers_run(&writer, writers);
+    }
+    if (code == 0 && pack->kept + counter_get(&pack->samples) < pack->count)
+        code = fail(EINTR, "%s: interrupted; repeat the same command to resume", job->target);
+    /* An empty set is no success; nor may the same command resume it. */
+    if (code == 0 && pack->kept == 0 && counter_get(&pack->skipped) == pack->count) {
+        code = fail(ENODATA, "%s: none of %llu samples could be packed; one of them: %s",
+                    job->source, (unsigned long long)pack->count, figures->first_skipped);
+        memset(pack->target.finished, 0, pack->shards * sizeof *pack->target.finished);
+    }
+    if (code == 0)
+        code = target_finish(&pack->target);
+    else
+        target_leave(&pack->target);
+    figures->skipped = counter_get(&pack->skipped);
+    figures->samples = counter_get(&pack->samples) - figures->skipped;
+    figures->skipped += traits->skipped;
+    figures->image_bytes = counter_get(&pack->bytes);
+    figures->damaged = counter_get(&pack->damaged);
+    figures->recoded = counter_get(&pack->recoded);
+    figures->unrecoded_bytes = counter_get(&pack->unrecoded_bytes);
+    figures->encodes =
+        traits->encodes || counter_get(&pack->encoded) > 0 || (figures->recoded > 0 && !job->raw);
+    figures->elapsed_ns = clock_now_ns() - start_ns;
+    if (!figures->first_skipped[0])
+        memcpy(figures->first_skipped, traits->first_skipped, sizeof figures->first_skipped);
+end:
     target_release(&pack->target);
     source_close(&pack->source);
     plugin_release(&pack->format);

@@ -462,26 +462,6 @@ int target_check_room(const struct target *target, uint64_t bytes)
 
 /* ---- making ---- */
 
-static int write_head(struct target *target)
-{
-    char suffix[FILE_DRAFT_SUFFIX_BYTES];
-    int code = drop(target, target->draft, true); /* of an interrupted pack of another plan */
-
-    if (code == 0)
-        code = drop(target, MANIFEST_UNFINISHED, false);
-    if (code == 0)
-        code = file_draft_suffix(suffix);
-    if (code)
-        return code;
-    free(target->draft);
-    target->draft = file_format_path("%s%s", MANIFEST_DRAFT, suffix);
-    if (!target->draft)
-        return -ENOMEM;
-    code = append_manifest(target,
-                           manifest_head(target->request.plan, suffix, target->request.shards));
-    return code ? code : sync_names(target, "");
-}
-
 int target_begin(struct target *target)
 {
     struct store_status status;
@@ -496,9 +476,27 @@ int target_begin(struct target *target)
     if (code == 0 && !target->is_open) /* on a server nothing keeps others from it */
         code = fail(ENOENT, "%s: was removed as the pack began", target->path);
     target->is_begun = code == 0;
-    /* A partial line left by a crash must not become the start of the next one. */
-    if (code == 0)
-        code = target->is_resumed ? append_manifest(target, strdup("\n")) : write_head(target);
+    if (code == 0 && target->is_resumed) {
+        /* A partial line left by a crash must not become the start of the next one. */
+        code = append_manifest(target, strdup("\n"));
+    } else if (code == 0) {
+        char suffix[FILE_DRAFT_SUFFIX_BYTES];
+        code = drop(target, target->draft, true); /* of an interrupted pack of another plan */
+        if (code == 0)
+            code = drop(target, MANIFEST_UNFINISHED, false);
+        if (code == 0)
+            code = file_draft_suffix(suffix);
+        if (code)
+            return code;
+        free(target->draft);
+        target->draft = file_format_path("%s%s", MANIFEST_DRAFT, suffix);
+        if (!target->draft)
+            return -ENOMEM;
+        code = append_manifest(target,
+                               manifest_head(target->request.plan, suffix, target->request.shards));
+        if (code == 0)
+            code = sync_names(target, "");
+    }
     if (code == 0)
         code = append_manifest(
             target, manifest_start(target->request.command, target->request.is_synthetic));
