@@ -33,23 +33,6 @@ static struct option_match find(const struct arguments_scope *scopes, const char
     return (struct option_match){0};
 }
 
-static bool can_be_denied(const struct option_spec *row)
-{
-    if (row->type == OPTION_FLAG)
-        return true;
-    return row->type == OPTION_CHOICE && row->implied && strcmp(row->choices[0], "no") == 0;
-}
-
-static int fail_unknown(const struct arguments_scope *scopes, const char *name)
-{
-    struct nearest nearest = nearest_start(name);
-
-    for (; scopes->table; scopes++)
-        option_offer(scopes->table, &nearest);
-    nearest.dashes = "--";
-    return fail(EINVAL, "unknown option '--%s'%s", name, nearest_hint(&nearest));
-}
-
 /* Return the value of an option given without one; NULL if it requires one. */
 static const char *bare_value(const struct option_spec *row)
 {
@@ -79,14 +62,21 @@ static int parse_long(const struct arguments_scope *scopes, int argc, char **arg
     struct option_match found = find(scopes, name, 0);
     if (!found.row && strncmp(name, "no-", 3) == 0) {
         struct option_match denied = find(scopes, name + 3, 0);
-        if (denied.row && can_be_denied(denied.row)) {
+        const struct option_spec *row = denied.row;
+        if (row && (row->type == OPTION_FLAG || (row->type == OPTION_CHOICE && row->implied &&
+                                                 strcmp(row->choices[0], "no") == 0))) {
             if (equals)
                 return fail(EINVAL, "%s takes no value", as_given);
             return set(denied, "no", as_given);
         }
     }
-    if (!found.row)
-        return fail_unknown(scopes, name);
+    if (!found.row) {
+        struct nearest nearest = nearest_start(name);
+        for (; scopes->table; scopes++)
+            option_offer(scopes->table, &nearest);
+        nearest.dashes = "--";
+        return fail(EINVAL, "unknown option '--%s'%s", name, nearest_hint(&nearest));
+    }
     if (equals)
         return set(found, equals + 1, as_given);
     if (bare_value(found.row))

@@ -26,16 +26,6 @@
 
 static const struct option_spec no_options[] = {{0}};
 
-/* "s3://bucket/set", which nothing here reads, nor is it a local file of that name. */
-static int check_scheme(const char *path)
-{
-    struct store_status status;
-
-    return strstr(path, "://") && store_is_local(path) && store_stat(path, &status) == -EINVAL
-               ? -EINVAL
-               : 0;
-}
-
 static int check_operands(const struct invocation *invocation)
 {
     const struct command *command = invocation->command;
@@ -53,9 +43,10 @@ static int check_operands(const struct invocation *invocation)
         const char *path = invocation->operands[i];
         if (!strchr(path, ':') && strcmp(path, "-") != 0 && access(path, F_OK) != 0 &&
             (errno == ENOENT || errno == ENOTDIR))
-            return fail(ENOENT, "%s: No such file or directory%s", invocation->operands[i],
-                        format_hint_missing(invocation->operands[i]));
-        if (check_scheme(invocation->operands[i]))
+            return fail(ENOENT, "%s: No such file or directory%s", path, format_hint_missing(path));
+        /* "s3://bucket/set", which nothing here reads, nor is it a local file of that name. */
+        struct store_status status;
+        if (strstr(path, "://") && store_is_local(path) && store_stat(path, &status) == -EINVAL)
             return -EINVAL;
     }
     return 0;

@@ -59,11 +59,11 @@ static int say(int socket, const struct letter *letter)
 
 int member_wait(void *gate, enum run_gate what)
 {
-    const struct member_gate *line = gate;
+    const int line = *(const int *)gate;
     struct letter letter = {.kind = what == RUN_GATE_TURN ? LETTER_TURN : LETTER_READY};
-    int code = say(line->socket, &letter);
+    int code = say(line, &letter);
 
-    return code ? code : await(line->socket, &letter);
+    return code ? code : await(line, &letter);
 }
 
 /* ---- starting them ---- */
@@ -99,7 +99,6 @@ int members_start(struct members *members, const struct job *job, const char *wh
         close(ends[0]);
         /* The child, which never returns. */
         const int line = ends[1];
-        const struct member_gate gate = {line};
         json_t *documents = json_array();
         struct letter letter;
         prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -115,7 +114,7 @@ int members_start(struct members *members, const struct job *job, const char *wh
                 member->job.order.rank = letter.rank;
                 member->job.order.ranks = letter.ranks;
             }
-            status = work(members->invocation, &member->job, &gate, documents);
+            status = work(members->invocation, &member->job, &line, documents);
         }
         char *text = json_to_text(documents, JSON_COMPACT);
         if (text)

@@ -16,17 +16,12 @@
 
 enum { MEMBERS_MAX = 4, MEMBERS_LABEL_BYTES = 256 };
 
-/* In a member: its end of the socket to the parent. */
-struct member_gate {
-    int socket;
-};
-
-/* gate of struct run_observer. */
+/* gate of struct run_observer, in a member; gate: its end of the socket to the parent. */
 int member_wait(void *gate, enum run_gate what);
 
 /* Run a job in a member and add its JSON to documents. Returns enum command_exit. */
-typedef int member_work(const struct invocation *invocation, struct job *job,
-                        const struct member_gate *gate, json_t *documents);
+typedef int member_work(const struct invocation *invocation, struct job *job, const int *gate,
+                        json_t *documents);
 
 struct member {
     struct job job;
@@ -72,8 +67,8 @@ void members_release(struct members *members);
 /* ---- in cmd/run/run.c ---- */
 
 /* Of type member_work. */
-int run_as_member(const struct invocation *invocation, struct job *job,
-                  const struct member_gate *gate, json_t *documents);
+int run_as_member(const struct invocation *invocation, struct job *job, const int *gate,
+                  json_t *documents);
 
 /* Order of the documents: first job alone, second alone, first beside, second beside. */
 enum { BESIDE_JOBS = 2, BESIDE_MEMBERS = 4 };

@@ -156,25 +156,19 @@ static const char *value_of(const struct invocation *invocation, const struct op
     return *(char *const *)((const char *)invocation->settings + row->offset);
 }
 
-/* Return the value of the first option of that reach; NULL: none is given. */
-static const char *first_text(const struct invocation *invocation, enum option_reach reach)
-{
-    for (const struct option_spec *row = invocation->command->options; row && row->name; row++)
-        if (row->reach == reach && row->type == OPTION_TEXT && value_of(invocation, row))
-            return value_of(invocation, row);
-    return NULL;
-}
-
 enum { OUTPUTS_MOST = 16 };
 
 int outputs_check_options(const struct invocation *invocation)
 {
-    const struct option_spec *row = invocation->command->options;
-    const char *data = first_text(invocation, OPTION_INDEXES_SET), *paths[OUTPUTS_MOST];
+    const struct option_spec *const options = invocation->command->options;
+    const char *data = NULL, *paths[OUTPUTS_MOST];
     size_t count = 0;
     int code = 0;
 
-    for (; row && row->name && code == 0; row++) {
+    for (const struct option_spec *row = options; row && row->name && !data; row++)
+        if (row->reach == OPTION_INDEXES_SET && row->type == OPTION_TEXT)
+            data = value_of(invocation, row);
+    for (const struct option_spec *row = options; row && row->name && code == 0; row++) {
         if (row->reach != OPTION_WRITES || row->type != OPTION_TEXT)
             continue;
         const char *path = value_of(invocation, row);
@@ -246,48 +240,39 @@ static int write_grown(const struct outputs *outputs, struct output *file)
 
 int outputs_add(struct outputs *outputs, const struct result *result, const struct summary *summary)
 {
+    const char *const paths[] = {[OUTPUT_JSON] = result->job->output.json,
+                                 [OUTPUT_CSV] = result->job->output.csv,
+                                 [OUTPUT_SERIES] = result->job->output.series};
     int code = 0;
 
-    if (result->job->output.json) {
-        struct output *file = output_of(outputs, result->job->output.json, OUTPUT_JSON);
-        if (json_array_append_new(file->jobs, report_json(result, summary)) || json_check())
-            code = fail(ENOMEM, "%s: out of memory", file->path);
-        else
-            code = write_grown(outputs, file);
-    }
-    if (code == 0 && result->job->output.csv) {
-        struct output *file = output_of(outputs, result->job->output.csv, OUTPUT_CSV);
-        if (!file->csv.stream)
-            code = fail(ENOMEM, "%s: out of memory", file->path);
-        else {
-            report_csv(file->csv.stream, result, file->csv.bytes == 0);
-            code = write_grown(outputs, file);
-        }
-    }
-    if (code == 0 && result->job->output.series) {
-        /* Series of several jobs follow each other, separated by an empty line: their columns
-         * differ. */
-        struct output *file = output_of(outputs, result->job->output.series, OUTPUT_SERIES);
-        if (!file->csv.stream)
-            code = fail(ENOMEM, "%s: out of memory", file->path);
-        else if (!result->timeline)
-            code = fail(ENODATA, "--series %s: nothing was sampled: %s", file->path,
+    for (enum output_kind kind = OUTPUT_JSON; kind <= OUTPUT_SERIES && code == 0; kind++) {
+        if (!paths[kind])
+            continue;
+        struct output *file = output_of(outputs, paths[kind], kind);
+        if (kind == OUTPUT_JSON
+                ? json_array_append_new(file->jobs, report_json(result, summary)) || json_check()
+                : !file->csv.stream)
+            return fail(ENOMEM, "%s: out of memory", file->path);
+        if (kind == OUTPUT_SERIES && !result->timeline)
+            return fail(ENODATA, "--series %s: nothing was sampled: %s", file->path,
                         result->timeline_reason);
-        else {
+        if (kind == OUTPUT_CSV)
+            report_csv(file->csv.stream, result, file->csv.bytes == 0);
+        else if (kind == OUTPUT_SERIES) {
+            /* Those of several jobs follow each other, separated by an empty line: their columns
+             * differ. */
             if (file->csv.bytes)
                 fputc('\n', file->csv.stream);
             report_series_csv(file->csv.stream, result->timeline);
-            code = write_grown(outputs, file);
         }
+        code = write_grown(outputs, file);
     }
     if (code == 0 && result->trace) {
         struct text_stream stream;
         if (text_stream_open(&stream))
-            code = -ENOMEM;
-        else {
-            trace_print(result->trace, stream.stream);
-            code = outputs_write(result->job->output.trace, &stream);
-        }
+            return -ENOMEM;
+        trace_print(result->trace, stream.stream);
+        code = outputs_write(result->job->output.trace, &stream);
     }
     return code;
 }

@@ -613,10 +613,10 @@ static int rivals_check(const struct job *jobs, size_t count)
 struct jobs {
     struct job *jobs;
     size_t count;
-    bool take_turns;                /* alternate runs in one session, then compare */
-    struct ranks ranks;             /* of the jobs; only rank 0 prints */
-    const struct member_gate *gate; /* at which the job waits for another; NULL: none */
-    json_t *documents;              /* results are added; NULL: not wanted */
+    bool take_turns;    /* alternate runs in one session, then compare */
+    struct ranks ranks; /* of the jobs; only rank 0 prints */
+    const int *gate;    /* at which the job waits for another; NULL: none */
+    json_t *documents;  /* results are added; NULL: not wanted */
 };
 
 /* A job's line in the table after the last one; 0: it has no result. */
@@ -1078,8 +1078,8 @@ static int carry_out_jobs(const struct invocation *invocation, struct jobs *jobs
     return status;
 }
 
-int run_as_member(const struct invocation *invocation, struct job *job,
-                  const struct member_gate *gate, json_t *documents)
+int run_as_member(const struct invocation *invocation, struct job *job, const int *gate,
+                  json_t *documents)
 {
     struct jobs alone = {.jobs = job, .count = 1, .gate = gate, .documents = documents};
 
