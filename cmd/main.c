@@ -59,11 +59,11 @@ static bool answer_common(const struct command *command, const struct common_set
     if (common->version)
         puts("iobench " PACKAGE_VERSION);
     else if (common->help == HELP_ALL)
-        help_everything(stdout);
+        help_everything();
     else if (common->help && named)
-        help_command(stdout, command);
+        help_command(command);
     else if (common->help)
-        help_program(stdout);
+        help_program();
     return common->version || common->help;
 }
 

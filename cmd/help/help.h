@@ -5,8 +5,6 @@
 
 #include "cmd/command.h"
 
-#include <stdio.h>
-
 /* Options of every command; main() handles --help and --version. */
 enum help_wanted { HELP_NO, HELP_YES, HELP_ALL };
 struct common_settings {
@@ -17,8 +15,8 @@ struct common_settings {
 };
 extern const struct option_spec common_options[];
 
-void help_program(FILE *stream); /* commands and most used options */
-void help_command(FILE *stream, const struct command *command);
-void help_everything(FILE *stream); /* every command and plug-in, with all options */
+void help_program(void); /* commands and most used options */
+void help_command(const struct command *command);
+void help_everything(void); /* every command and plug-in, with all options */
 
 #endif
