@@ -354,7 +354,7 @@ void jobfile_release(struct jobfile *jobfile)
 
 int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *entry,
                         const struct option_spec *table, void *settings,
-                        struct jobfile_lines *lines)
+                        uint32_t lines[JOBFILE_OPTIONS_MOST])
 {
     const struct option_spec *row = option_find(table, entry->key);
     const char *value = entry->value;
@@ -369,10 +369,10 @@ int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *e
     /* A key given twice: the last one would count, without a word. */
     const size_t number = (size_t)(row - table);
     if (!row->repeats && number < JOBFILE_OPTIONS_MOST) {
-        if (lines->of[number])
+        if (lines[number])
             return fail(EINVAL, "%s: %s is given twice, first in line %u", where, entry->key,
-                        lines->of[number]);
-        lines->of[number] = entry->line;
+                        lines[number]);
+        lines[number] = entry->line;
     }
     if (!value)
         value = bare_value(row);
@@ -390,12 +390,12 @@ static int apply_section(const struct jobfile *jobfile, size_t section,
                          const struct option_spec *table, void *settings)
 {
     const struct ini_section *part = &jobfile->ini.sections[section];
-    struct jobfile_lines lines = {0};
+    uint32_t lines[JOBFILE_OPTIONS_MOST] = {0};
     int code = 0;
 
     for (size_t k = 0; k < part->count && code == 0; k++)
         code = jobfile_apply_entry(jobfile, &jobfile->ini.entries[part->first + k], table, settings,
-                                   &lines);
+                                   lines);
     return code;
 }
 

@@ -64,15 +64,11 @@ bool jobfile_is_global(const struct jobfile *jobfile, size_t section);
 int jobfile_apply(const struct jobfile *jobfile, size_t section, const struct option_spec *table,
                   void *settings);
 
-/* The lines of a section in which options are given, by their rows in the table; 0: not yet. */
 enum { JOBFILE_OPTIONS_MOST = 256 };
-struct jobfile_lines {
-    uint32_t of[JOBFILE_OPTIONS_MOST];
-};
-
-/* The same with one line of it. */
+/* The same with one line of it. lines: in which the options of the section are given, by their rows
+ * in the table; 0: not yet. */
 int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *entry,
                         const struct option_spec *table, void *settings,
-                        struct jobfile_lines *lines);
+                        uint32_t lines[JOBFILE_OPTIONS_MOST]);
 
 #endif

@@ -209,7 +209,7 @@ static int sections_add(struct sections *sections, const struct jobfile *jobfile
         .argv = memory_array(part->count + 1, sizeof *job->argv),
         .operands = memory_array(2, sizeof *job->operands),
     };
-    struct jobfile_lines lines = {0};
+    uint32_t lines[JOBFILE_OPTIONS_MOST] = {0};
     int code = job->settings && job->argv && job->operands
                    ? option_defaults(command->options, job->settings)
                    : fail(ENOMEM, "out of memory");
@@ -221,7 +221,7 @@ static int sections_add(struct sections *sections, const struct jobfile *jobfile
         if (strcmp(given->key, command_key) == 0)
             continue;
         if (!is_operand)
-            code = jobfile_apply_entry(jobfile, given, command->options, job->settings, &lines);
+            code = jobfile_apply_entry(jobfile, given, command->options, job->settings, lines);
         else if (job->count)
             code = fail(EINVAL, "%s:%u: a second %s", jobfile->ini.path, given->line, given->key);
         else if (!given->value)
@@ -544,11 +544,13 @@ static int beside_carry_out(const struct invocation *invocation, struct job *job
 
 /* ---- rivals ---- */
 
-/* Apply line number `line` of `against` to job. It is split at blanks, with a shell's quotes and
- * backslashes, and becomes the job's label unless it sets one. option: its name, for messages.
+/* Apply line number `line` of the first job's --against, or its --beside, to job. It is split at
+ * blanks, with a shell's quotes and backslashes, and becomes the job's label unless it sets one.
  * Returns 0, or a negative errno with a reason. */
-static int rivals_apply(const char *option, const char *against, size_t line, struct job *job)
+static int rivals_apply(const struct job *first, size_t line, struct job *job)
 {
+    const char *option = first->beside ? "--beside" : "--against";
+    const char *against = first->beside ? first->beside : first->against;
     struct arguments arguments = {0};
     const struct arguments_scope scopes[] = {{.table = job_options, .settings = job}, {0}};
 
@@ -628,77 +630,51 @@ struct job_rates {
 
 /* ---- which jobs ---- */
 
-/* Apply, in this order: defaults, workload, preset, section of a job file, command line. */
-static int fill(const struct invocation *invocation, const struct jobfile *jobfile, size_t section,
-                const struct job *layers, struct job *job)
+struct job_source {
+    const struct invocation *invocation;
+    const struct jobfile *jobfile; /* NULL: the command line alone */
+    size_t section;
+    const struct job *first; /* whose rival the job is; NULL: none */
+    size_t line;             /* of --against */
+};
+
+/* Apply, in this order: defaults, workload, preset, section of a job file, command line, and what
+ * makes it a rival. */
+static int fill(const struct job_source *from, const struct job *layers, struct job *job)
 {
-    option_release(job_options, job);
+    const struct invocation *invocation = from->invocation;
+
     *job = (struct job){0};
     int code = option_defaults(job_options, job);
     if (code == 0 && layers && layers->workload)
         code = layers_workload(layers->workload, job_options, job);
     if (code == 0 && layers && layers->as)
         code = layers_preset(layers->as, job_options, job);
-    if (code == 0 && jobfile)
-        code = jobfile_apply(jobfile, section, job_options, job);
+    if (code == 0 && from->jobfile)
+        code = jobfile_apply(from->jobfile, from->section, job_options, job);
     if (code == 0)
         code = layers_command_line(invocation, job_options, job);
-    if (code == 0 && !jobfile && invocation->count && job->read.data)
+    if (code == 0 && !from->jobfile && invocation->count && job->read.data)
         return fail(EINVAL, "only one of --data %s and %s can be given", job->read.data,
                     invocation->operands[0]);
-    if (code == 0 && !jobfile && invocation->count)
+    if (code == 0 && !from->jobfile && invocation->count)
         code = option_set(job_options, job, "data", invocation->operands[0], "data");
-    return code;
+    return code || !from->first ? code : rivals_apply(from->first, from->line, job);
 }
 
-/* Fill a job; the job file or the command line names the workload and the preset. */
-static int fill_with_preset(const struct invocation *invocation, const struct jobfile *jobfile,
-                            size_t section, struct job *job)
+/* Append a job. Its source names the workload and the preset that apply before the source. */
+static int add_job(struct jobs *jobs, struct job_source *from)
 {
-    int code = fill(invocation, jobfile, section, NULL, job);
+    if (memory_room(&jobs->jobs, jobs->count, sizeof *jobs->jobs, "jobs"))
+        return -ENOMEM;
+    struct job *job = &jobs->jobs[jobs->count++];
+    from->first = from->first ? jobs->jobs : NULL;
+    int code = fill(from, NULL, job);
     struct job named = *job;
 
     if (code || (!named.as && !named.workload))
         return code;
-    *job = (struct job){0};
-    code = fill(invocation, jobfile, section, &named, job);
-    option_release(job_options, &named);
-    return code;
-}
-
-/* Append a job. Returns NULL with a reason. */
-static struct job *add_job(struct jobs *jobs)
-{
-    if (memory_room(&jobs->jobs, jobs->count, sizeof *jobs->jobs, "jobs"))
-        return NULL;
-    struct job *job = &jobs->jobs[jobs->count++];
-    *job = (struct job){0};
-    return job;
-}
-
-static bool is_same(const char *a, const char *b)
-{
-    return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
-/* Append the first job with one line of its --against, or its --beside, added; a workload or preset
- * named there applies before both. */
-static int fill_rival(const struct invocation *invocation, const struct job *first, size_t line,
-                      struct job *rival)
-{
-    const char *option = first->beside ? "--beside" : "--against";
-    const char *options = first->beside ? first->beside : first->against;
-    int code = fill_with_preset(invocation, NULL, 0, rival);
-    if (code == 0)
-        code = rivals_apply(option, options, line, rival);
-    struct job named = *rival;
-
-    if (code || (is_same(first->as, named.as) && is_same(first->workload, named.workload)))
-        return code;
-    *rival = (struct job){0};
-    code = fill(invocation, NULL, 0, &named, rival);
-    if (code == 0)
-        code = rivals_apply(option, options, line, rival);
+    code = fill(from, &named, job);
     option_release(job_options, &named);
     return code;
 }
@@ -706,8 +682,9 @@ static int fill_rival(const struct invocation *invocation, const struct job *fir
 /* The job's --against rivals follow it. */
 static int add_command_line(const struct invocation *invocation, struct jobs *jobs)
 {
-    struct job *first = add_job(jobs);
-    int code = first ? fill_with_preset(invocation, NULL, 0, first) : -ENOMEM;
+    struct job_source from = {.invocation = invocation};
+    int code = add_job(jobs, &from);
+    struct job *first = jobs->jobs;
     size_t rivals = code || (!first->beside && !first->against) ? 0 : 1;
 
     for (const char *at = code || first->beside ? NULL : first->against; at && *at; at++)
@@ -716,10 +693,8 @@ static int add_command_line(const struct invocation *invocation, struct jobs *jo
         return fail(EINVAL, "only one of --beside and --against can be given");
     if (rivals && !first->output.label)
         code = option_set(job_options, first, "label", "as given", "label");
-    for (size_t i = 0; i < rivals && code == 0; i++) {
-        struct job *rival = add_job(jobs);
-        code = rival ? fill_rival(invocation, &jobs->jobs[0], i, rival) : -ENOMEM;
-    }
+    for (from.first = first; from.line < rivals && code == 0; from.line++)
+        code = add_job(jobs, &from);
     jobs->take_turns = rivals > 0 && !jobs->jobs[0].beside;
     return code;
 }
@@ -757,16 +732,17 @@ static int load_jobfiles(const struct invocation *invocation, struct jobs *jobs,
                 code = sections_add(others, &jobfile, k, invocation);
                 continue;
             }
-            struct job *job = add_job(jobs);
-            code = job ? fill_with_preset(invocation, &jobfile, k, job) : -ENOMEM;
-            if (code == 0 && job->against)
+            code = add_job(jobs, &(struct job_source){invocation, &jobfile, k, NULL, 0});
+            if (code)
+                break;
+            struct job *job = &jobs->jobs[jobs->count - 1];
+            jobs->take_turns |= job->paired;
+            if (job->against)
                 code = fail(EINVAL, "--against works on a command line; use --paired to compare "
                                     "the sections of a job file");
-            if (code == 0 && job->beside)
+            else if (job->beside)
                 code = fail(EINVAL, "--beside works on a command line only");
-            if (code == 0)
-                jobs->take_turns |= job->paired;
-            if (code == 0 && !job->output.label)
+            else if (!job->output.label)
                 code = option_set(job_options, job, "label", section->name, "label");
         }
         jobfile_release(&jobfile);
