@@ -27,20 +27,17 @@ int layers_command_line(const struct invocation *invocation, const struct option
     return code;
 }
 
-static bool has_row(const struct option_spec *table, size_t offset)
-{
-    while (table->name && table->offset != offset)
-        table++;
-    return table->name != NULL;
-}
-
 int layers_complete(const struct option_spec *table, size_t job_at, struct job *job)
 {
     int code = 0;
 
-    for (const struct option_spec *row = job_options; row->name && code == 0; row++)
-        if (row->fallback && !has_row(table, job_at + row->offset))
+    for (const struct option_spec *row = job_options; row->name && code == 0; row++) {
+        const struct option_spec *own = table;
+        while (own->name && own->offset != job_at + row->offset)
+            own++;
+        if (row->fallback && !own->name)
             code = option_set(job_options, job, row->name, row->fallback, row->name);
+    }
     return code;
 }
 

@@ -244,15 +244,6 @@ static void allow_row(struct sandbox *sandbox, const struct option_spec *row, co
     allow_reach(sandbox, row->reach, value);
 }
 
-static bool indexes_operands(const struct option_spec *row, const void *settings)
-{
-    for (; row && row->name; row++)
-        if (row->reach == OPTION_INDEXES_OPERANDS &&
-            *(const bool *)((const char *)settings + row->offset))
-            return true;
-    return false;
-}
-
 static bool keeps_indexes(const struct option_spec *row)
 {
     while (row && row->name && row->reach != OPTION_INDEXES_SET)
@@ -293,7 +284,10 @@ static void collect_paths(struct sandbox *sandbox, const struct invocation *invo
             allow_row(sandbox, row, (const char *)settings + i * command->settings_size);
         sandbox->moves |= !sandbox->has_set; /* may have to generate a synthetic set */
     }
-    const bool indexes = indexes_operands(command->options, settings);
+    bool indexes = false; /* a flag asks to index the operands */
+    for (const struct option_spec *row = command->options; row && row->name; row++)
+        indexes |= row->reach == OPTION_INDEXES_OPERANDS &&
+                   *(const bool *)((const char *)settings + row->offset);
     for (int i = 0; i < invocation->count; i++)
         allow_reach(sandbox, indexes ? OPTION_INDEXES_SET : command->operands_reach[i > 0],
                     invocation->operands[i]);

@@ -100,14 +100,11 @@ __attribute__((format(printf, 2, 3))) static void found(struct doctor *doctor, c
     va_end(arguments);
     doctor->is_bad |= doctor->state == NO;
     if (doctor->all) {
-        json_t *entry = json_object();
-        json_put_text(entry, "section", doctor->section);
-        json_put_text(entry, "name", name);
-        json_put_text(entry, "state", states[doctor->state]);
-        json_put_text(entry, "what", doctor->what);
-        json_object_set_new(entry, "advice",
-                            doctor->advice[0] ? json_text(doctor->advice) : json_null());
-        json_array_append_new(doctor->all, entry);
+        json_array_append_new(
+            doctor->all, json_pack("{s:o, s:o, s:s, s:o, s:o}", "section",
+                                   json_text(doctor->section), "name", json_text(name), "state",
+                                   states[doctor->state], "what", json_text(doctor->what), "advice",
+                                   doctor->advice[0] ? json_text(doctor->advice) : json_null()));
     } else {
         if (doctor->heading)
             puts(doctor->heading);

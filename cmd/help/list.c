@@ -68,26 +68,20 @@ static json_t *json_of(const char *only)
             json_t *members = json_array();
             for (int i = 0; family->registry[i]; i++) {
                 const struct plugin *plugin = family->registry[i];
-                json_t *member = json_object();
-                fail_clear();
-                bool usable = plugin_usable(plugin) == 0;
-                json_put_text(member, "name", plugin->name);
-                json_put_text(member, "summary", plugin->summary);
-                json_object_set_new(member, "usable", json_boolean(usable));
-                json_object_set_new(member, "usable_reason",
-                                    usable ? json_null() : json_text(fail_reason()));
-                const struct option_spec *row = plugin->options;
                 json_t *options = json_array();
-                for (; row && row->name; row++) {
-                    json_t *option = json_object();
-                    json_put_text(option, "name", row->name);
-                    json_put_text(option, "summary", row->summary);
-                    json_object_set_new(option, "default",
-                                        row->fallback ? json_text(row->fallback) : json_null());
-                    json_array_append_new(options, option);
-                }
-                json_object_set_new(member, "options", options);
-                json_array_append_new(members, member);
+                for (const struct option_spec *row = plugin->options; row && row->name; row++)
+                    json_array_append_new(
+                        options, json_pack("{s:o, s:o, s:o}", "name", json_text(row->name),
+                                           "summary", json_text(row->summary), "default",
+                                           row->fallback ? json_text(row->fallback) : json_null()));
+                fail_clear();
+                const bool usable = plugin_usable(plugin) == 0;
+                json_array_append_new(
+                    members,
+                    json_pack("{s:o, s:o, s:b, s:o, s:o}", "name", json_text(plugin->name),
+                              "summary", json_text(plugin->summary), "usable", (int)usable,
+                              "usable_reason", usable ? json_null() : json_text(fail_reason()),
+                              "options", options));
             }
             json_object_set_new(document, family->name, members);
         }

@@ -117,7 +117,7 @@ int source_open(struct source *source, const char *from, const char *path,
 
 void source_close(struct source *source)
 {
-    if (source->state)
+    if (source->state && source->ops->close)
         source->ops->close(source->state);
     free(source->state);
     plugin_release(&source->choice);

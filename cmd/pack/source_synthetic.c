@@ -74,11 +74,6 @@ static int synthetic_open(void *state, const void *settings, const char *path,
     return code;
 }
 
-static void synthetic_close(void *state)
-{
-    (void)state;
-}
-
 static int synthetic_cursor_open(void *state, void **cursor)
 {
     struct synthetic *synthetic = state;
@@ -132,7 +127,6 @@ const struct source_ops source_synthetic = {
                .state_size = sizeof(struct synthetic)},
     .generates = true,
     .open = synthetic_open,
-    .close = synthetic_close,
     .cursor_open = synthetic_cursor_open,
     .cursor_close = synthetic_cursor_close,
     .read = synthetic_read,
