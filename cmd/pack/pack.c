@@ -470,24 +470,6 @@ const struct command command_verify = {
 
 /* ---- pack ---- */
 
-/* Read the new set once more: its hints are of what is stored. */
-static int note_entry_points(const struct pack_job *job)
-{
-    const struct verify_job check = {.path = job->target,
-                                     .format = job->format,
-                                     .entry_points = true,
-                                     .threads = job->threads,
-                                     .io_timeout_ns = job->io_timeout_ns,
-                                     .teller = "iobench pack: "};
-    struct verify verify;
-    int code = verify_run(&check, NULL, &verify);
-
-    if (code == 0)
-        print_hints(&verify);
-    verify_release(&verify);
-    return code;
-}
-
 static int pack_command(const struct invocation *invocation)
 {
     struct pack_job *job = invocation->settings;
@@ -564,9 +546,21 @@ static int pack_command(const struct invocation *invocation)
         printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures.elapsed_ns, time), rate, mib);
     }
     command_guard(&guard); /* of the rate: what was written is as it is */
-    if (job->entry_points && !job->dry_run && note_entry_points(job))
-        return command_failed(invocation);
-    return COMMAND_OK;
+    if (!job->entry_points || job->dry_run)
+        return COMMAND_OK;
+    /* Read the new set once more: its hints are of what is stored. */
+    const struct verify_job check = {.path = job->target,
+                                     .format = job->format,
+                                     .entry_points = true,
+                                     .threads = job->threads,
+                                     .io_timeout_ns = job->io_timeout_ns,
+                                     .teller = "iobench pack: "};
+    struct verify verify;
+    code = verify_run(&check, NULL, &verify);
+    if (code == 0)
+        print_hints(&verify);
+    verify_release(&verify);
+    return code ? command_failed(invocation) : COMMAND_OK;
 }
 
 const struct command command_pack = {

@@ -156,17 +156,12 @@ static struct archive_walk *walk_open(const char *path)
         archive_read_set_read_callback(walk->outer, file_read);
         archive_read_set_skip_callback(walk->outer, file_skip);
         archive_read_set_seek_callback(walk->outer, file_seek);
-        if (archive_read_open1(walk->outer) != ARCHIVE_OK) {
-            walk_failed(walk, walk->outer);
-            archive_read_free(walk->outer);
-            walk->outer = NULL;
-        }
+        if (archive_read_open1(walk->outer) == ARCHIVE_OK)
+            return walk;
+        walk_failed(walk, walk->outer);
     }
-    if (!walk->outer) {
-        walk_close(walk);
-        return NULL;
-    }
-    return walk;
+    walk_close(walk);
+    return NULL;
 }
 
 static la_ssize_t read_outer(struct archive *inner, void *context, const void **block)
@@ -415,12 +410,6 @@ static int list_files(struct archive_source *source, struct archive_walk *walk,
     return code < 0 ? code : end_key(source, listing);
 }
 
-static void listing_release(struct archive_listing *listing)
-{
-    source_buffer_release(&listing->buffer);
-    free(listing->key);
-}
-
 static int compare_classes(const void *a, const void *b)
 {
     return strcmp(**(char **const *)a, **(char **const *)b);
@@ -501,7 +490,8 @@ static int archive_open(void *state, const void *settings, const char *path,
     if (code == 0)
         code = settle_samples(source, &listing, has_keys, walk);
     walk_close(walk);
-    listing_release(&listing);
+    source_buffer_release(&listing.buffer);
+    free(listing.key);
     traits->in_order = true;
     traits->fingerprint = random_hash(status.bytes, (uint64_t)status.mtime_ns, 0);
     snprintf(traits->what, sizeof traits->what, "archive, labels from %s",
@@ -595,9 +585,9 @@ static int archive_detect(const char *path)
         list_files(&source, walk, &listing, DETECT_ENTRIES);
     const bool is_archive = source.image_count > 0 && listing.labelled == 0;
     walk_close(walk);
-    listing_release(&listing);
-    names_release(&source.classes);
-    free(source.images);
+    source_buffer_release(&listing.buffer);
+    free(listing.key);
+    archive_close(&source);
     return is_archive ? 100 : 0;
 }
 
