@@ -289,15 +289,9 @@ int jobfile_parse(const char *path, const char *text, size_t bytes, struct jobfi
     if (code)
         return code;
     for (size_t i = 0; i < jobfile->ini.section_count; i++)
-        if (jobfile_is_global(jobfile, i)) {
-            if (memory_room(&jobfile->globals, jobfile->global_count, sizeof *jobfile->globals,
-                            "sections"))
-                return -ENOMEM;
-            jobfile->globals[jobfile->global_count++] = i;
-        }
-    return jobfile->global_count < jobfile->ini.section_count
-               ? 0
-               : fail(EINVAL, "%s: no job: start one with [NAME]", jobfile->ini.path);
+        if (!jobfile_is_global(jobfile, i))
+            return 0;
+    return fail(EINVAL, "%s: no job: start one with [NAME]", jobfile->ini.path);
 }
 
 /* Refuse a result, and the job file of another program, whose nearest job is printed. */
@@ -348,7 +342,6 @@ int jobfile_load(const char *path, struct jobfile *jobfile)
 void jobfile_release(struct jobfile *jobfile)
 {
     ini_release(&jobfile->ini);
-    free(jobfile->globals);
     *jobfile = (struct jobfile){0};
 }
 
@@ -404,7 +397,8 @@ int jobfile_apply(const struct jobfile *jobfile, size_t section, const struct op
 {
     int code = 0;
 
-    for (size_t i = 0; i < jobfile->global_count && jobfile->globals[i] < section && code == 0; i++)
-        code = apply_section(jobfile, jobfile->globals[i], table, settings);
+    for (size_t i = 0; i < section && code == 0; i++)
+        if (jobfile_is_global(jobfile, i))
+            code = apply_section(jobfile, i, table, settings);
     return code ? code : apply_section(jobfile, section, table, settings);
 }

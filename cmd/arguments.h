@@ -45,8 +45,6 @@ int arguments_check_data(const char *option, const char *path);
 
 struct jobfile {
     struct ini ini;
-    size_t *globals; /* sections */
-    size_t global_count;
     bool allow_commands; /* false after jobfile_load() */
 };
 
