@@ -217,22 +217,14 @@ static struct output *output_of(struct outputs *outputs, const char *path, enum 
     return file;
 }
 
-static int write_json(const struct outputs *outputs, const struct output *file)
-{
-    json_t *members = outputs->comparisons ? json_object() : NULL;
-
-    if (members)
-        json_object_set(members, "comparisons", outputs->comparisons);
-    json_t *document = report_json_document(file->jobs, members);
-    json_decref(members);
-    return json_file_write(file->path, document);
-}
-
 /* Write a file that grew; standard output waits for outputs_finish(). */
 static int write_grown(const struct outputs *outputs, struct output *file)
 {
     if (file->kind == OUTPUT_JSON)
-        return is_stdout(file->path) ? 0 : write_json(outputs, file);
+        return is_stdout(file->path)
+                   ? 0
+                   : json_file_write(file->path,
+                                     report_json_document(file->jobs, outputs->members));
     const int code = text_stream_flush(&file->csv);
     return code || is_stdout(file->path) ? code
                                          : write_text(file->path, file->csv.text, file->csv.bytes);
@@ -281,7 +273,7 @@ int outputs_compare(struct outputs *outputs, json_t *comparisons)
 {
     int code = 0;
 
-    outputs->comparisons = comparisons;
+    outputs->members = json_pack("{s:o}", "comparisons", comparisons);
     for (size_t i = 0; i < outputs->count && code == 0; i++)
         if (outputs->files[i].kind == OUTPUT_JSON)
             code = write_grown(outputs, &outputs->files[i]);
@@ -296,7 +288,8 @@ int outputs_finish(struct outputs *outputs)
         const struct output *file = &outputs->files[i];
         if (is_stdout(file->path))
             code = file->kind == OUTPUT_JSON
-                       ? write_json(outputs, file)
+                       ? json_file_write(file->path,
+                                         report_json_document(file->jobs, outputs->members))
                        : write_text(file->path, file->csv.text, file->csv.bytes);
     }
     return code;
@@ -308,6 +301,6 @@ void outputs_close(struct outputs *outputs)
         json_decref(outputs->files[i].jobs);
         text_stream_close(&outputs->files[i].csv);
     }
-    json_decref(outputs->comparisons);
+    json_decref(outputs->members);
     free(outputs->files);
 }

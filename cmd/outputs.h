@@ -24,7 +24,7 @@ struct output {
 struct outputs {
     struct output *files;
     size_t count, capacity;
-    json_t *comparisons; /* added to each JSON file; NULL: none */
+    json_t *members; /* added to each JSON file; NULL: none */
 };
 
 /* Check that these files can be written without destroying others. Call first, so that hours of

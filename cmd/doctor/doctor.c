@@ -1105,12 +1105,10 @@ static void look_machine(struct doctor *doctor)
     residency_probe_destroy(probe);
     found(doctor, "verify cold");
 
-    if (file_peek(text, sizeof text, "/proc/self/io") && *text)
-        say(doctor, OK, NULL, "/proc/self/io is readable");
-    else
-        say(doctor, WARN,
-            "storage bytes are then taken from the block devices, including all other traffic",
-            "/proc/self/io cannot be read");
+    const bool counts = file_peek(text, sizeof text, "/proc/self/io") && *text;
+    say(doctor, counts ? OK : WARN,
+        "storage bytes are then taken from the block devices, including all other traffic",
+        "/proc/self/io %s", counts ? "is readable" : "cannot be read");
     found(doctor, "bytes read");
 
     const int abi = landlock_abi();
@@ -1141,11 +1139,10 @@ static void look_machine(struct doctor *doctor)
             libraries ? "cuFile, without the driver nvidia-fs" : "no cuFile (libcufile.so.0)");
     found(doctor, "GPU storage");
 
-    if (file_in_path("mpirun"))
-        say(doctor, OK, NULL, "mpirun found");
-    else
-        say(doctor, NO, "not required on one node; start ranks by hand with --ranks N --rank I",
-            "no mpirun");
+    const bool starts = file_in_path("mpirun");
+    say(doctor, starts ? OK : NO,
+        "not required on one node; start ranks by hand with --ranks N --rank I", "%s",
+        starts ? "mpirun found" : "no mpirun");
     found(doctor, "MPI");
 }
 

@@ -90,19 +90,16 @@ static json_t *json_of(const char *only)
         for (int i = 0; network_registry[i]; i++) {
             const struct network *network = network_registry[i];
             struct graph_cost cost;
-            json_t *member = json_append_new(networks, json_object());
-            json_put_text(member, "name", network->name);
-            json_put_text(member, "summary", network->summary);
-            json_put_text(member, "source", network->source);
-            json_object_set_new(member, "side", json_integer(network->side));
-            json_object_set_new(member, "classes", json_integer(network->classes));
+            json_t *member = json_append_new(
+                networks, json_pack("{s:s, s:s, s:s, s:i, s:i}", "name", network->name, "summary",
+                                    network->summary, "source", network->source, "side",
+                                    (int)network->side, "classes", (int)network->classes));
             if (!network_cost(network, &cost))
                 continue;
-            json_object_set_new(member, "parameters", json_integer((json_int_t)cost.parameters));
+            json_put_count(member, "parameters", cost.parameters);
             json_put_number(member, "forward_gflop", gflop(cost.forward_macs));
             json_put_number(member, "training_gflop", gflop(cost.training_macs));
-            json_object_set_new(member, "activation_bytes",
-                                json_integer((json_int_t)cost.activation_bytes));
+            json_put_count(member, "activation_bytes", cost.activation_bytes);
         }
         json_object_set_new(document, networks_name, networks);
     }
@@ -110,9 +107,7 @@ static json_t *json_of(const char *only)
         json_t *profiles = json_array();
         for (const struct profile_shipped *row = profile_shipped; row->family; row++) {
             struct ini ini;
-            json_t *member = json_object();
-            json_put_text(member, "family", row->family);
-            json_put_text(member, "name", row->name);
+            json_t *member = json_pack("{s:s, s:s}", "family", row->family, "name", row->name);
             if (profiles_parse(row->name, row->text, &ini) == 0) {
                 json_t *sections = json_object();
                 for (size_t i = 0; i < ini.section_count; i++) {
