@@ -116,58 +116,48 @@ static const struct option_spec inspect_options[] = {
 
 /* ---- records ---- */
 
-/* Inspect one record. Returns 0, or a code such as -EBADMSG if it is damaged. */
-static int look_into(struct inspection *inspection, uint64_t number, struct inspect_record *seen)
+/* Inspect one record. Returns 0, also if it is damaged, or -ENOMEM. */
+static int count_record(struct inspection *inspection, uint64_t number)
 {
     const struct extent *extent = catalog_extent(inspection->catalog, number);
-    const struct shard *shard = &inspection->catalog->shards[extent->shard];
+    struct inspect_record seen = {.offset = extent->offset, .bytes = extent->bytes, .label = -1};
     struct image_header header = {0};
     struct sample sample;
 
-    *seen = (struct inspect_record){.offset = extent->offset, .bytes = extent->bytes, .label = -1};
-    snprintf(seen->shard, sizeof seen->shard, "%s", file_name(shard->path));
+    snprintf(seen.shard, sizeof seen.shard, "%s",
+             file_name(inspection->catalog->shards[extent->shard].path));
     int code = cursor_load(inspection->cursor, number);
     if (code == 0)
         code = cursor_parse(inspection->cursor, &inspection->format, FORMAT_ODD_LABELS, &sample);
     if (code == 0)
         code = format_remark_sample(inspection->catalog, extent, &sample);
-    if (code)
-        return code;
-    seen->label = sample.label;
-    seen->id = sample.id;
-    seen->image_bytes = sample.image_bytes;
-    snprintf(seen->name, sizeof seen->name, "%.*s", (int)sample.name_bytes, sample.name);
-    if (sample.image_bytes == 0) {
-        seen->kind = "no image";
-        return 0;
-    }
-    if (sample.encoding == SAMPLE_ENCODED) {
-        code = image_header_check(sample.image, sample.image_bytes, &header);
-        inspection->of_kind[header.kind]++;
-        inspection->raw += header.kind == IMAGE_NETPBM;
-        inspection->progressive += header.progressive;
-        inspection->gray += header.components == 1;
-        inspection->four_components += header.components == 4 && header.kind == IMAGE_JPEG;
-    } else {
-        header = (struct image_header){
-            .width = sample.width, .height = sample.height, .components = sample.channels};
-        inspection->raw++;
-    }
-    seen->kind = sample.encoding != SAMPLE_ENCODED ? "raw" : image_kind_name(header.kind);
-    seen->width = header.width;
-    seen->height = header.height;
-    seen->components = header.components;
-    return code;
-}
-
-/* Returns 0, or -ENOMEM. */
-static int count_record(struct inspection *inspection, uint64_t number)
-{
-    struct inspect_record seen;
-    int code = look_into(inspection, number, &seen);
-
     if (code == -ENOMEM)
         return code;
+    if (code == 0) {
+        seen.label = sample.label;
+        seen.id = sample.id;
+        seen.image_bytes = sample.image_bytes;
+        snprintf(seen.name, sizeof seen.name, "%.*s", (int)sample.name_bytes, sample.name);
+        if (sample.image_bytes == 0) {
+            seen.kind = "no image";
+        } else if (sample.encoding == SAMPLE_ENCODED) {
+            code = image_header_check(sample.image, sample.image_bytes, &header);
+            seen.kind = image_kind_name(header.kind);
+            inspection->of_kind[header.kind]++;
+            inspection->raw += header.kind == IMAGE_NETPBM;
+            inspection->progressive += header.progressive;
+            inspection->gray += header.components == 1;
+            inspection->four_components += header.components == 4 && header.kind == IMAGE_JPEG;
+        } else {
+            header = (struct image_header){
+                .width = sample.width, .height = sample.height, .components = sample.channels};
+            seen.kind = "raw";
+            inspection->raw++;
+        }
+        seen.width = header.width;
+        seen.height = header.height;
+        seen.components = header.components;
+    }
     inspection->looked++;
     if (code) {
         snprintf(seen.reason, sizeof seen.reason, "%.255s", fail_reason());
