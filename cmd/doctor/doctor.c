@@ -57,6 +57,9 @@ struct doctor {
     json_t *all;                         /* JSON; NULL: a table on standard output */
     bool is_bad;                         /* something does not work */
     const char *reader;                  /* whose offers are added */
+    const struct infiniband_port *port;  /* looked at */
+    bool is_software;                    /* it: rxe, siw, without an adapter */
+    bool is_ethernet;
     enum doctor_state state;
     char what[200];   /* "": the check does not apply */
     char advice[300]; /* remedy; "" if none is needed */
@@ -126,24 +129,17 @@ __attribute__((format(printf, 2, 3))) static void found(struct doctor *doctor, c
 
 enum { TEXT_BYTES = 128, GIDS_MAX = 256 };
 
-struct port_view {
-    const struct telemetry_roots *roots;
-    const struct infiniband_port *port;
-    bool is_software; /* rxe, siw: without an adapter */
-    bool is_ethernet;
-};
-
 /* Read a file of the port, of its adapter, or of the network interface beneath. */
-static bool read_port(const struct port_view *view, const char *file, char *text)
+static bool read_port(const struct doctor *doctor, const char *file, char *text)
 {
-    return file_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/ports/%u/%s", view->roots->sys,
-                     view->port->device, view->port->number, file);
+    return file_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/ports/%u/%s", doctor->roots->sys,
+                     doctor->port->device, doctor->port->number, file);
 }
 
-static bool read_adapter(const struct port_view *view, const char *file, char *text)
+static bool read_adapter(const struct doctor *doctor, const char *file, char *text)
 {
-    return file_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/%s", view->roots->sys,
-                     view->port->device, file);
+    return file_peek(text, TEXT_BYTES, "%s/class/infiniband/%s/%s", doctor->roots->sys,
+                     doctor->port->device, file);
 }
 
 static bool read_net(const struct telemetry_roots *roots, const char *name, const char *file,
@@ -152,11 +148,11 @@ static bool read_net(const struct telemetry_roots *roots, const char *name, cons
     return name[0] && file_peek(text, TEXT_BYTES, "%s/class/net/%s/%s", roots->sys, name, file);
 }
 
-static uint64_t count_of(const struct port_view *view, const char *file)
+static uint64_t count_of(const struct doctor *doctor, const char *file)
 {
     char text[TEXT_BYTES];
 
-    return read_port(view, file, text) ? strtoull(text, NULL, 0) : 0;
+    return read_port(doctor, file, text) ? strtoull(text, NULL, 0) : 0;
 }
 
 /* "4: ACTIVE" is "ACTIVE". */
@@ -167,52 +163,54 @@ static const char *state_word(const char *text)
     return colon ? colon + 2 : text;
 }
 
-static void look_link(struct doctor *doctor, const struct port_view *view)
+static void look_link(struct doctor *doctor)
 {
     char state[TEXT_BYTES] = "", physical[TEXT_BYTES] = "", rate[TEXT_BYTES] = "rate unknown";
 
-    read_port(view, "state", state);
-    read_port(view, "phys_state", physical);
-    read_port(view, "rate", rate);
-    const bool narrow = !view->is_software && strstr(rate, "(1X") != NULL;
-    const enum doctor_state found = !view->port->active ? NO : narrow ? WARN : OK;
-    if (view->is_software)
+    read_port(doctor, "state", state);
+    read_port(doctor, "phys_state", physical);
+    read_port(doctor, "rate", rate);
+    const bool narrow = !doctor->is_software && strstr(rate, "(1X") != NULL;
+    const enum doctor_state found = !doctor->port->active ? NO : narrow ? WARN : OK;
+    if (doctor->is_software)
         say(doctor, found, NULL, "software RDMA over %s, %s; no rate of its own",
-            view->port->interface[0] ? view->port->interface : "an interface", state_word(state));
+            doctor->port->interface[0] ? doctor->port->interface : "an interface",
+            state_word(state));
     else
         say(doctor, found, NULL, "%s, %s (%s), %s",
-            view->is_ethernet ? "RoCE" : view->port->link_layer, state_word(state),
+            doctor->is_ethernet ? "RoCE" : doctor->port->link_layer, state_word(state),
             state_word(physical), rate);
-    if (!view->port->active) {
-        const char *interface = view->port->interface;
+    if (!doctor->port->active) {
+        const char *interface = doctor->port->interface;
         if (strstr(physical, "Polling"))
             advise(doctor, "no signal: check the cable, and the port at its other end");
-        else if (view->is_ethernet)
+        else if (doctor->is_ethernet)
             advise(doctor, "the link is down: ip link set %s up; then check cable and switch",
                    interface[0] ? interface : "INTERFACE");
         else if (strstr(physical, "LinkUp"))
             advise(doctor, "the link is up, but no subnet manager has configured it: start opensm "
                            "on one node, or enable the switch's");
         else
-            advise(doctor, "the port is disabled: ibportstate -D 0 %u enable", view->port->number);
+            advise(doctor, "the port is disabled: ibportstate -D 0 %u enable",
+                   doctor->port->number);
     } else if (narrow)
         advise(doctor, "one lane instead of four: reseat the cable, or replace it");
 }
 
-static void look_pcie(struct doctor *doctor, const struct port_view *view)
+static void look_pcie(struct doctor *doctor)
 {
     char speed[TEXT_BYTES], width[TEXT_BYTES], most[TEXT_BYTES] = "", node[TEXT_BYTES] = "-1";
 
-    if (view->is_software || !read_adapter(view, "device/current_link_speed", speed) ||
-        !read_adapter(view, "device/current_link_width", width))
+    if (doctor->is_software || !read_adapter(doctor, "device/current_link_speed", speed) ||
+        !read_adapter(doctor, "device/current_link_width", width))
         return;
-    read_adapter(view, "device/max_link_width", most);
-    read_adapter(view, "device/numa_node", node);
+    read_adapter(doctor, "device/max_link_width", most);
+    read_adapter(doctor, "device/numa_node", node);
     /* "16.0 GT/s PCIe" and "16" in Gbit/s of data: the encoding takes 2 bits of 130, before PCIe 3
      * of every 10. */
     const double transfers = strtod(speed, NULL);
     const double carries = transfers * strtod(width, NULL) * (transfers < 8 ? 0.8 : 128.0 / 130);
-    const bool tight = carries > 0 && carries < view->port->gbit_per_s;
+    const bool tight = carries > 0 && carries < doctor->port->gbit_per_s;
     const bool narrow = atoi(width) < atoi(most);
     say(doctor, tight || narrow ? WARN : OK, NULL, "%.16s x%.4s, %.4g Gbit/s%s%.4s", speed, width,
         carries, atoi(node) < 0 ? "" : "; NUMA node ", atoi(node) < 0 ? "" : node);
@@ -220,7 +218,7 @@ static void look_pcie(struct doctor *doctor, const struct port_view *view)
         advise(doctor, "the adapter can use x%.4s: move it to a wider slot", most);
     else if (tight)
         advise(doctor, "less than the port's %.4g Gbit/s: move the adapter to a faster slot",
-               view->port->gbit_per_s);
+               doctor->port->gbit_per_s);
 }
 
 /* Same as the kernel's iboe_get_mtu(): the largest size of InfiniBand that fits with all headers.
@@ -235,34 +233,34 @@ static unsigned roce_mtu(unsigned interface_mtu)
     return mtu >= 256 ? mtu : 0;
 }
 
-static void look_mtu(struct doctor *doctor, const struct port_view *view)
+static void look_mtu(struct doctor *doctor)
 {
     char text[TEXT_BYTES];
 
-    if (strcmp(view->port->link_layer, "InfiniBand") == 0) {
+    if (strcmp(doctor->port->link_layer, "InfiniBand") == 0) {
         say(doctor, OK, NULL, "set by the subnet manager, not in sysfs");
         advise(doctor, "ibv_devinfo -d %s -i %u shows active_mtu; 4096 carries most",
-               view->port->device, view->port->number);
+               doctor->port->device, doctor->port->number);
         return;
     }
-    if (!view->is_ethernet || !read_net(view->roots, view->port->interface, "mtu", text))
+    if (!doctor->is_ethernet || !read_net(doctor->roots, doctor->port->interface, "mtu", text))
         return;
     const unsigned mtu = roce_mtu((unsigned)atoi(text));
     say(doctor, mtu == 4096 ? OK : WARN, NULL, "RDMA %u, of %.8s of %s", mtu, text,
-        view->port->interface);
+        doctor->port->interface);
     if (mtu < 4096)
         advise(
             doctor,
             "4096 carries more: ip link set %s mtu 9000, on every host and switch of this network",
-            view->port->interface);
+            doctor->port->interface);
 }
 
-static void look_subnet(struct doctor *doctor, const struct port_view *view)
+static void look_subnet(struct doctor *doctor)
 {
     char lid[TEXT_BYTES], manager[TEXT_BYTES];
 
-    if (strcmp(view->port->link_layer, "InfiniBand") != 0 || !read_port(view, "lid", lid) ||
-        !read_port(view, "sm_lid", manager))
+    if (strcmp(doctor->port->link_layer, "InfiniBand") != 0 || !read_port(doctor, "lid", lid) ||
+        !read_port(doctor, "sm_lid", manager))
         return;
     const bool found = strtoul(manager, NULL, 0) != 0;
     say(doctor, found ? OK : NO, "no subnet manager: start opensm on one node, or the switch's",
@@ -271,9 +269,9 @@ static void look_subnet(struct doctor *doctor, const struct port_view *view)
 
 /* ---- GIDs of RoCE: addresses, each with a version of the protocol ---- */
 
-static void look_gids(struct doctor *doctor, const struct port_view *view)
+static void look_gids(struct doctor *doctor)
 {
-    if (!view->is_ethernet)
+    if (!doctor->is_ethernet)
         return;
     unsigned count = 0, best = 0; /* best: index of the best one */
     int best_rank = GID_NONE;
@@ -285,11 +283,11 @@ static void look_gids(struct doctor *doctor, const struct port_view *view)
         char file[40], text[TEXT_BYTES], type[TEXT_BYTES] = "";
         struct in6_addr gid;
         snprintf(file, sizeof file, "gids/%u", i);
-        if (!read_port(view, file, text) || inet_pton(AF_INET6, text, &gid) != 1)
+        if (!read_port(doctor, file, text) || inet_pton(AF_INET6, text, &gid) != 1)
             rank = GID_NONE;
         else {
             snprintf(file, sizeof file, "gid_attrs/types/%u", i);
-            read_port(view, file, type);
+            read_port(doctor, file, type);
             gid_text(&gid, address);
             rank = gid_rank(&gid, strcmp(type, "RoCE v2") == 0);
         }
@@ -300,7 +298,7 @@ static void look_gids(struct doctor *doctor, const struct port_view *view)
         best = i;
         memcpy(best_address, address, sizeof address);
     }
-    const char *interface = view->port->interface[0] ? view->port->interface : "its interface";
+    const char *interface = doctor->port->interface[0] ? doctor->port->interface : "its interface";
     if (best_rank == GID_NONE) {
         say(doctor, NO, NULL, "no address");
         advise(doctor, "RDMA needs one: give %s an IP address and set it up", interface);
@@ -322,23 +320,23 @@ static void look_gids(struct doctor *doctor, const struct port_view *view)
 
 /* ---- congestion ---- */
 
-static void look_congestion(struct doctor *doctor, const struct port_view *view)
+static void look_congestion(struct doctor *doctor)
 {
     static const char *const ecn_texts[] = {"unknown", "off", "on"};
-    const char *interface = view->port->interface;
+    const char *interface = doctor->port->interface;
 
-    if (!view->is_ethernet || view->is_software)
+    if (!doctor->is_ethernet || doctor->is_software)
         return;
-    const uint64_t lost = count_of(view, "hw_counters/out_of_sequence") +
-                          count_of(view, "hw_counters/packet_seq_err") +
-                          count_of(view, "hw_counters/local_ack_timeout_err");
-    const uint64_t notified = count_of(view, "hw_counters/rp_cnp_handled");
+    const uint64_t lost = count_of(doctor, "hw_counters/out_of_sequence") +
+                          count_of(doctor, "hw_counters/packet_seq_err") +
+                          count_of(doctor, "hw_counters/local_ack_timeout_err");
+    const uint64_t notified = count_of(doctor, "hw_counters/rp_cnp_handled");
     /* Is ECN on for some priority? */
     char pattern[512], text[TEXT_BYTES];
     struct folder_names files;
     int ecn = -1;
     snprintf(pattern, sizeof pattern, "%.300s/class/net/%s/ecn/roce_[nr]p/enable/*",
-             view->roots->sys, view->port->interface);
+             doctor->roots->sys, doctor->port->interface);
     folder_names_matching(&files, pattern);
     for (size_t i = 0; i < files.count; i++)
         if (file_peek(text, sizeof text, "%s", files.list[i]) && ecn < 1)
@@ -364,24 +362,24 @@ static void look_congestion(struct doctor *doctor, const struct port_view *view)
 
 /* ---- counters ---- */
 
-static void look_counters(struct doctor *doctor, const struct port_view *view)
+static void look_counters(struct doctor *doctor)
 {
     char text[TEXT_BYTES], longer[TEXT_BYTES];
 
-    if (read_port(view, "counters/port_rcv_data", text)) {
+    if (read_port(doctor, "counters/port_rcv_data", text)) {
         const bool stuck = strcmp(text, "4294967295") == 0 &&
-                           !read_port(view, "counters_ext/port_rcv_data_64", longer);
+                           !read_port(doctor, "counters_ext/port_rcv_data_64", longer);
         say(doctor, stuck ? WARN : OK, "reset them: perfquery -R; newer firmware counts in 64 bits",
             "%s", stuck ? "32 bits, stopped at their maximum" : "bytes received and sent");
-    } else if (read_port(view, "hw_counters/rx_bytes", text)) {
+    } else if (read_port(doctor, "hw_counters/rx_bytes", text)) {
         say(doctor, OK, NULL, "bytes received and sent (hw_counters)");
-    } else if (read_net(view->roots, view->port->interface, "statistics/rx_bytes", text)) {
+    } else if (read_net(doctor->roots, doctor->port->interface, "statistics/rx_bytes", text)) {
         say(doctor, WARN, NULL, "none of its own: those of %s, with all its other traffic",
-            view->port->interface);
+            doctor->port->interface);
     } else {
         char path[512];
         snprintf(path, sizeof path, "%.300s/class/infiniband/%s/ports/%u/counters/port_rcv_data",
-                 view->roots->sys, view->port->device, view->port->number);
+                 doctor->roots->sys, doctor->port->device, doctor->port->number);
         const int fd = file_open_quietly(path, O_RDONLY);
         const int cause = fd < 0 ? -fd : EIO;
         if (fd >= 0)
@@ -399,24 +397,24 @@ static void look_counters(struct doctor *doctor, const struct port_view *view)
 
 /* ---- permission ---- */
 
-static void look_verbs(struct doctor *doctor, const struct port_view *view)
+static void look_verbs(struct doctor *doctor)
 {
     char name[64] = "", path[512], text[TEXT_BYTES];
     struct folder_names names;
 
     /* The device file that user space opens: "uverbs0". */
-    snprintf(path, sizeof path, "%.400s/class/infiniband_verbs", view->roots->sys);
+    snprintf(path, sizeof path, "%.400s/class/infiniband_verbs", doctor->roots->sys);
     folder_names_of(&names, path);
     for (size_t i = 0; i < names.count && !name[0]; i++)
         if (file_peek(text, sizeof text, "%s/%s/ibdev", path, names.list[i]) &&
-            strcmp(text, view->port->device) == 0)
+            strcmp(text, doctor->port->device) == 0)
             snprintf(name, sizeof name, "%s", names.list[i]);
     folder_names_release(&names);
     if (!name[0]) {
         say(doctor, NO, "modprobe ib_uverbs (package rdma-core)", "no device for programs");
         return;
     }
-    if (strcmp(view->roots->sys, telemetry_roots_usual.sys) != 0)
+    if (strcmp(doctor->roots->sys, telemetry_roots_usual.sys) != 0)
         return say(doctor, OK, NULL, "%s", name);
     snprintf(path, sizeof path, "/dev/infiniband/%s", name);
     if (access(path, R_OK | W_OK) == 0)
@@ -429,7 +427,7 @@ static void look_verbs(struct doctor *doctor, const struct port_view *view)
 
 static const struct port_check {
     const char *name;
-    void (*look)(struct doctor *doctor, const struct port_view *view);
+    void (*look)(struct doctor *doctor);
 } checks[] = {
     {"link", look_link},   {"PCIe", look_pcie},         {"subnet", look_subnet},
     {"MTU", look_mtu},     {"GID", look_gids},          {"congestion", look_congestion},
@@ -546,14 +544,13 @@ static void look_fabric(struct doctor *doctor)
 
     doctor->section = doctor->heading = "Fabric";
     for (uint32_t i = 0; i < count; i++) {
-        struct port_view view = {.roots = doctor->roots,
-                                 .port = &ports[i],
-                                 .is_ethernet = strcmp(ports[i].link_layer, "Ethernet") == 0};
-        view.is_software =
-            read_adapter(&view, "parent", text) || !read_adapter(&view, "device/vendor", text);
+        doctor->port = &ports[i];
+        doctor->is_ethernet = strcmp(ports[i].link_layer, "Ethernet") == 0;
+        doctor->is_software =
+            read_adapter(doctor, "parent", text) || !read_adapter(doctor, "device/vendor", text);
         is_active |= ports[i].active;
         for (size_t k = 0; k < sizeof checks / sizeof *checks; k++) {
-            checks[k].look(doctor, &view);
+            checks[k].look(doctor);
             if (doctor->what[0])
                 found(doctor, "%s/%u %s", ports[i].device, ports[i].number, checks[k].name);
         }

@@ -563,15 +563,16 @@ static void completion_bash(void)
            "complete -F _iobench iobench\n");
 }
 
-static void print_fish_text(const char *text)
+/* Print what stands between quotes: a backslash before the special characters. */
+static void print_quoted(const char *text, const char *special, const char *before_quote)
 {
-    putchar('\'');
     for (; *text; text++) {
-        if (*text == '\'' || *text == '\\')
+        if (*text == '\'')
+            fputs(before_quote, stdout);
+        else if (strchr(special, *text))
             putchar('\\');
         putchar(*text);
     }
-    putchar('\'');
 }
 
 static void print_fish_row(const struct option_spec *row, const struct command *command)
@@ -586,9 +587,9 @@ static void print_fish_row(const struct option_spec *row, const struct command *
         printf(" %s -a '%s'", row->implied ? "-f" : "-x", values);
     else if (row->type != OPTION_FLAG && !row->implied)
         printf(row->type == OPTION_TEXT && row->reach ? " -r -F" : " -x");
-    printf(" -d ");
-    print_fish_text(row->summary);
-    putchar('\n');
+    printf(" -d '");
+    print_quoted(row->summary, "\\", "\\");
+    printf("'\n");
 }
 
 static void completion_fish(void)
@@ -609,10 +610,10 @@ static void completion_fish(void)
            "end\n",
            command_registry[0]->name);
     for (int i = 0; command_registry[i]; i++) {
-        printf("complete -c iobench -n 'test (count (commandline -opc)) = 1' -a %s -d ",
+        printf("complete -c iobench -n 'test (count (commandline -opc)) = 1' -a %s -d '",
                command_registry[i]->name);
-        print_fish_text(command_registry[i]->summary);
-        putchar('\n');
+        print_quoted(command_registry[i]->summary, "\\", "\\");
+        printf("'\n");
     }
     for (int i = 0; command_registry[i]; i++)
         completion_each(command_registry[i], print_fish_row);
@@ -620,16 +621,10 @@ static void completion_fish(void)
 
 /* Specifications of zsh's _arguments, within single quotes. */
 
-/* Text within '...[...]': quotes, brackets and colons are special. */
+/* Within '...[...]'. */
 static void print_zsh_text(const char *text)
 {
-    for (; *text; text++) {
-        if (*text == '\'')
-            fputs("'\\'", stdout);
-        else if (strchr("[]:\\", *text))
-            putchar('\\');
-        putchar(*text);
-    }
+    print_quoted(text, "[]:\\", "'\\'");
 }
 
 static void print_name(const struct option_spec *row, const char *before, const char *after)
