@@ -64,9 +64,7 @@ static const struct {
 #define GREEN "#009e73"
 #define BLACK "#000000"
 #define GREY "#999999"
-static const char *const colors[] = {BLUE,      VERMILION, GREEN,    "#cc79a7",
-                                     "#e69f00", "#56b4e9", "#8c564b"};
-enum { COLORS = sizeof colors / sizeof colors[0] };
+enum { COLORS = 7 }; /* those of svg_color() but black */
 
 /* ---- numbers ---- */
 
@@ -281,7 +279,7 @@ static void add_panels(const struct sheet *sheet)
             if (!knows(sheet, i, STORAGE))
                 continue;
             name = sheet->count == 1 ? name : sheet->sources[i].name;
-            double *values = add_curve(chart, name, colors[i % COLORS], 1.5);
+            double *values = add_curve(chart, name, svg_color(i % COLORS), 1.5);
             chart->curves[chart->curve_count - 1].is_dashed = i / COLORS % 2;
             combine(sheet, STORAGE, i, i + 1, values);
         }
@@ -431,40 +429,38 @@ void chart_draw(struct svg *svg, const char *title, const struct chart *chart)
 
 /* ---- JSON ---- */
 
-static json_t *panel_json(const struct chart *chart, const struct chart_panel *panel)
+json_t *chart_json(const struct chart *chart)
 {
-    json_t *object = json_object(), *curves = json_array();
-    char words[1024];
-
-    for (uint32_t i = 0; i < panel->curve_count; i++) {
-        const struct chart_curve *curve = &panel->curves[i];
-        json_t *entry = json_object(), *values = json_array();
-        for (uint32_t bin = 0; bin < chart->bins;
-             bin++) { /* more digits than a screen shows would only enlarge the page */
-            char text[32];
-            snprintf(text, sizeof text, "%.*g", ROW_DIGITS, curve->values[bin]);
-            json_array_append_new(values, json_number(strtod(text, NULL)));
-        }
-        json_put_text(entry, "name", curve->name);
-        json_put_text(entry, "color", curve->color);
-        json_put_number(entry, "width", curve->width);
-        json_object_set_new(entry, "dashed", json_boolean(curve->is_dashed));
-        json_object_set_new(entry, "values", values);
-        json_array_append_new(curves, entry);
-    }
-    json_put_text(object, "title", panel->title);
-    json_put_text(object, "unit", panel->unit);
-    json_object_set_new(object, "share", json_boolean(panel->is_share));
-    json_put_text(object, "words", chart_words(chart, panel, words, sizeof words));
-    json_object_set_new(object, "curves", curves);
-    return object;
-}
-
-static json_t *phases_json(const struct chart *chart)
-{
-    json_t *phases = json_array();
+    json_t *object = json_object(), *panels = json_array(), *phases = json_array();
     double epoch_s = -INFINITY;
 
+    for (uint32_t k = 0; k < chart->panel_count; k++) {
+        const struct chart_panel *panel = &chart->panels[k];
+        json_t *one = json_object(), *curves = json_array();
+        char words[1024];
+        for (uint32_t i = 0; i < panel->curve_count; i++) {
+            const struct chart_curve *curve = &panel->curves[i];
+            json_t *entry = json_object(), *values = json_array();
+            for (uint32_t bin = 0; bin < chart->bins;
+                 bin++) { /* more digits than a screen shows would only enlarge the page */
+                char text[32];
+                snprintf(text, sizeof text, "%.*g", ROW_DIGITS, curve->values[bin]);
+                json_array_append_new(values, json_number(strtod(text, NULL)));
+            }
+            json_put_text(entry, "name", curve->name);
+            json_put_text(entry, "color", curve->color);
+            json_put_number(entry, "width", curve->width);
+            json_object_set_new(entry, "dashed", json_boolean(curve->is_dashed));
+            json_object_set_new(entry, "values", values);
+            json_array_append_new(curves, entry);
+        }
+        json_put_text(one, "title", panel->title);
+        json_put_text(one, "unit", panel->unit);
+        json_object_set_new(one, "share", json_boolean(panel->is_share));
+        json_put_text(one, "words", chart_words(chart, panel, words, sizeof words));
+        json_object_set_new(one, "curves", curves);
+        json_array_append_new(panels, one);
+    }
     for (uint32_t i = 0; chart->phases && i < chart->phases->phase_count; i++) {
         const struct timeline_phase *phase = &chart->phases->phases[i];
         const int shade = shade_of(phase->name);
@@ -473,26 +469,16 @@ static json_t *phases_json(const struct chart *chart)
         if (!is_drawn(chart, phase, &epoch_s))
             continue;
         snprintf(name, sizeof name, "epoch %llu", (unsigned long long)phase->number + 1);
-        json_t *object = json_object();
-        json_put_text(object, "name", is_epoch ? name : shades[shade].meaning);
-        json_object_set_new(object, "color",
-                            is_epoch ? json_null() : json_text(shades[shade].color));
-        json_put_number(object, "from_s", chart->phases_late_s + phase->from_s);
-        json_put_number(object, "to_s", chart->phases_late_s + phase->to_s);
-        json_array_append_new(phases, object);
+        json_t *one = json_object();
+        json_put_text(one, "name", is_epoch ? name : shades[shade].meaning);
+        json_object_set_new(one, "color", is_epoch ? json_null() : json_text(shades[shade].color));
+        json_put_number(one, "from_s", chart->phases_late_s + phase->from_s);
+        json_put_number(one, "to_s", chart->phases_late_s + phase->to_s);
+        json_array_append_new(phases, one);
     }
-    return phases;
-}
-
-json_t *chart_json(const struct chart *chart)
-{
-    json_t *object = json_object(), *panels = json_array();
-
-    for (uint32_t i = 0; i < chart->panel_count; i++)
-        json_array_append_new(panels, panel_json(chart, &chart->panels[i]));
     json_put_number(object, "step_s", chart->step_s);
     json_object_set_new(object, "panels", panels);
-    json_object_set_new(object, "phases", phases_json(chart));
+    json_object_set_new(object, "phases", phases);
     return object;
 }
 

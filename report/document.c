@@ -225,31 +225,26 @@ char *report_json_text(const json_t *value, int digits)
 const char report_acceptance_mark[] = "# Made by iobench size: acceptance\n";
 const char report_page_mark[] = "<!-- iobench study -->\n";
 
-static int write_through(const char *path, const char *text, size_t bytes)
-{
-    int fd = file_open_stream(path), code = 0;
-
-    if (fd < 0)
-        return fd;
-    while (bytes && code == 0) {
-        ssize_t count = write(fd, text, bytes);
-        if (count < 0 && errno != EINTR)
-            code = fail(errno, "%s: cannot write: %s", path, fail_errno_text(errno));
-        text += count > 0 ? count : 0;
-        bytes -= count > 0 ? (size_t)count : 0;
-    }
-    close(fd);
-    return code;
-}
-
 int report_write_file(const char *path, const char *text, size_t bytes)
 {
     const struct picture_mark mark = replaced_mark(text, bytes);
     const size_t before = bytes - mark.tail;
     struct file_draft draft;
 
-    if (file_is_stream(path))
-        return write_through(path, text, bytes);
+    if (file_is_stream(path)) {
+        const int fd = file_open_stream(path);
+        int code = fd < 0 ? fd : 0;
+        while (bytes && code == 0) {
+            ssize_t count = write(fd, text, bytes);
+            if (count < 0 && errno != EINTR)
+                code = fail(errno, "%s: cannot write: %s", path, fail_errno_text(errno));
+            text += count > 0 ? count : 0;
+            bytes -= count > 0 ? (size_t)count : 0;
+        }
+        if (fd >= 0)
+            close(fd);
+        return code;
+    }
     int code = file_draft_remove_stale(path, NULL);
     if (code == -EACCES) /* a folder that cannot be listed can be written to */
         code = 0;
@@ -310,15 +305,6 @@ json_t *seal_add(json_t *document)
     return document;
 }
 
-/* Does the document have a wrong checksum? */
-static bool seal_is_broken(const json_t *document)
-{
-    const char *kept = json_string_value(json_object_get(document, KEY));
-    char seal[SEAL_BYTES];
-
-    return kept && (seal_of(document, seal) || strcmp(kept, seal) != 0);
-}
-
 /* ---- reading ---- */
 
 int load_check_version(const char *name, const json_t *document)
@@ -333,13 +319,13 @@ int load_check_version(const char *name, const json_t *document)
 
 int load_check_seal(const char *name, const json_t *document)
 {
+    const char *kept = json_string_value(json_object_get(document, KEY));
+    char seal[SEAL_BYTES];
     int code = load_check_version(name, document);
 
-    if (code)
-        return code;
-    if (seal_is_broken(document))
+    if (code == 0 && kept && (seal_of(document, seal) || strcmp(kept, seal) != 0))
         return fail(EBADMSG, "%s: checksum mismatch: changed since iobench wrote it", name);
-    return 0;
+    return code;
 }
 
 int load_check(const char *name, const json_t *document)

@@ -315,45 +315,6 @@ void report_csv_marks(FILE *stream, const struct result *result, const struct re
                                                          : "");
 }
 
-static void print_epoch_row(FILE *stream, const struct result *result, const struct result_run *run,
-                            const struct result_epoch *epoch, bool degraded)
-{
-    report_csv_quoted(stream, result->job->output.label ? result->job->output.label : "");
-    fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number + 1, epoch->epoch + 1);
-    const char *cache = summary_cache_name(run->cold.state);
-    if (strchr(cache, ','))
-        report_csv_quoted(stream, cache);
-    else
-        fputs(cache, stream);
-    fputc(',', stream);
-    if (run->cold.pages != RESIDENCY_UNVERIFIED)
-        fprintf(stream, "%.4f", run->cold.residue_percent);
-    for (size_t i = 0; i < figures_of_epoch_count; i++) {
-        const struct figure *row = &figures_of_epoch[i];
-        const void *at = (const char *)epoch + row->offset;
-        if (!row->column)
-            continue;
-        fputc(',', stream);
-        if (row->known_at && !*((const bool *)(const void *)epoch + row->known_at))
-            continue;
-        if (row->type == FIGURE_LIMIT) {
-            fputs(summary_limit_name(epoch->limit), stream);
-        } else if (row->type == FIGURE_COUNT) {
-            fprintf(stream, "%" PRIu64, *(const uint64_t *)at);
-        } else {
-            assert(row->type == FIGURE_TIME || row->type == FIGURE_REAL || row->value);
-            const double value = row->type == FIGURE_TIME   ? (double)*(const uint64_t *)at * 1e-9
-                                 : row->type == FIGURE_REAL ? *(const double *)at
-                                                            : row->value(epoch);
-            if (isfinite(value))
-                fprintf(stream, "%.*f", row->digits, value);
-        }
-    }
-    fputc(',', stream);
-    report_csv_marks(stream, result, run, degraded);
-    fputc('\n', stream);
-}
-
 void report_csv(FILE *stream, const struct result *result, bool heading)
 {
     const bool degraded = report_is_degraded(result);
@@ -366,8 +327,46 @@ void report_csv(FILE *stream, const struct result *result, bool heading)
         fputs("," REPORT_CSV_MARKS "\n", stream);
     }
     for (uint32_t i = 0; i < result->run_count; i++)
-        for (uint32_t k = 0; k < result->runs[i].epoch_count; k++)
-            print_epoch_row(stream, result, &result->runs[i], &result->runs[i].epochs[k], degraded);
+        for (uint32_t k = 0; k < result->runs[i].epoch_count; k++) {
+            const struct result_run *run = &result->runs[i];
+            const struct result_epoch *epoch = &run->epochs[k];
+            report_csv_quoted(stream, result->job->output.label ? result->job->output.label : "");
+            fprintf(stream, ",%d,%" PRIu64 ",%" PRIu64 ",", run->valid, run->number + 1,
+                    epoch->epoch + 1);
+            const char *cache = summary_cache_name(run->cold.state);
+            if (strchr(cache, ','))
+                report_csv_quoted(stream, cache);
+            else
+                fputs(cache, stream);
+            fputc(',', stream);
+            if (run->cold.pages != RESIDENCY_UNVERIFIED)
+                fprintf(stream, "%.4f", run->cold.residue_percent);
+            for (size_t j = 0; j < figures_of_epoch_count; j++) {
+                const struct figure *row = &figures_of_epoch[j];
+                const void *at = (const char *)epoch + row->offset;
+                if (!row->column)
+                    continue;
+                fputc(',', stream);
+                if (row->known_at && !*((const bool *)(const void *)epoch + row->known_at))
+                    continue;
+                if (row->type == FIGURE_LIMIT) {
+                    fputs(summary_limit_name(epoch->limit), stream);
+                } else if (row->type == FIGURE_COUNT) {
+                    fprintf(stream, "%" PRIu64, *(const uint64_t *)at);
+                } else {
+                    assert(row->type == FIGURE_TIME || row->type == FIGURE_REAL || row->value);
+                    const double value = row->type == FIGURE_TIME
+                                             ? (double)*(const uint64_t *)at * 1e-9
+                                         : row->type == FIGURE_REAL ? *(const double *)at
+                                                                    : row->value(epoch);
+                    if (isfinite(value))
+                        fprintf(stream, "%.*f", row->digits, value);
+                }
+            }
+            fputc(',', stream);
+            report_csv_marks(stream, result, run, degraded);
+            fputc('\n', stream);
+        }
 }
 
 /* ---- profile ---- */
@@ -1041,17 +1040,6 @@ static void print_page(const struct text_page *page)
         print_footnotes(page);
 }
 
-/* The table's sentences as an array of {"name", "text"}, in order; an empty name continues the
- * previous entry. */
-static json_t *report_entries(const struct result *result, const struct summary *summary)
-{
-    struct text_page page = page_of(NULL, result, summary, false);
-
-    page.entries = json_array();
-    print_page(&page);
-    return page.entries;
-}
-
 void report_text(FILE *stream, const struct result *result, const struct summary *summary,
                  bool color)
 {
@@ -1328,28 +1316,12 @@ static void put_resident(json_t *object, const char *key, bool looked,
                 !looked ? "not reported by --server-check-cmd" : look->reason);
 }
 
-static json_t *server_of(const struct server_result *server, double delivered_percent)
+static json_t *cold_of(const struct result_cold *cold, double server_percent)
 {
     static const char *const names[] = {
         [SERVER_COLD] = "cold", [SERVER_UNVERIFIED] = "unverified", [SERVER_WARM] = "warm"};
     static const char no_disks[] = "bytes read by disks not reported by --server-check-cmd";
-    json_t *object = json_object();
-
-    json_put_text(object, "cache_before", names[server->state]);
-    put_text_if(object, "remark", server->reason, "no remark");
-    put_resident(object, "resident_bytes", server->looked, &server->start);
-    put_real_if(object, "total_bytes", server->looked, (double)server->start.total_bytes,
-                "not reported by --server-check-cmd");
-    put_resident(object, "resident_before_drop_bytes", server->looked_before, &server->before);
-    put_real_if(object, "disk_read_bytes", server->disk_known, (double)server->disk_read_bytes,
-                no_disks);
-    put_real_if(object, "disk_percent", delivered_percent >= 0, delivered_percent, no_disks);
-    put_call(object, "check", &server->check, "--server-check-cmd");
-    return object;
-}
-
-static json_t *cold_of(const struct result_cold *cold, double server_percent)
-{
+    const struct server_result *server = &cold->server;
     json_t *object = json_object();
     bool verified = cold->pages != RESIDENCY_UNVERIFIED;
 
@@ -1360,11 +1332,22 @@ static json_t *cold_of(const struct result_cold *cold, double server_percent)
     put_real_if(object, "resident_bytes", verified, (double)cold->resident_bytes, cold->reason);
     json_put_count(object, "total_bytes", cold->read_bytes);
     put_real(object, "drop_s", (double)cold->drop_ns / 1e9);
-    put_call(object, "server_drop", &cold->server.drop, "--server-drop-cmd");
-    if (cold->server.state != SERVER_NONE)
-        json_object_set_new(object, "server", server_of(&cold->server, server_percent));
-    else
+    put_call(object, "server_drop", &server->drop, "--server-drop-cmd");
+    if (server->state != SERVER_NONE) {
+        json_t *asked = json_put_new(object, "server", json_object());
+        json_put_text(asked, "cache_before", names[server->state]);
+        put_text_if(asked, "remark", server->reason, "no remark");
+        put_resident(asked, "resident_bytes", server->looked, &server->start);
+        put_real_if(asked, "total_bytes", server->looked, (double)server->start.total_bytes,
+                    "not reported by --server-check-cmd");
+        put_resident(asked, "resident_before_drop_bytes", server->looked_before, &server->before);
+        put_real_if(asked, "disk_read_bytes", server->disk_known, (double)server->disk_read_bytes,
+                    no_disks);
+        put_real_if(asked, "disk_percent", server_percent >= 0, server_percent, no_disks);
+        put_call(asked, "check", &server->check, "--server-check-cmd");
+    } else {
         report_null(object, "server", "the files are on local disks or in memory");
+    }
     put_text_if(object, "method", cold->method, "nothing dropped or measured");
     put_text_if(object, "remark", cold->reason, "no remark");
     return object;
@@ -1568,7 +1551,10 @@ json_t *report_json(const struct result *result, const struct summary *summary)
     put_text_if(object, "degraded_reason",
                 *result->degraded_reason ? result->degraded_reason : NULL, "not degraded");
     json_put_text(object, "headline", report_headline(result, summary, headline));
-    json_object_set_new(object, "entries", report_entries(result, summary));
+    /* The table's sentences, in order; an empty name continues the previous one. */
+    struct text_page page = page_of(NULL, result, summary, false);
+    page.entries = json_put_new(object, "entries", json_array());
+    print_page(&page);
     put_text_if(object, "started", result->environment.started, "not recorded");
     put_text_if(object, "command", result->environment.command, "not recorded");
     json_object_set_new(object, "settings", settings_of(result->job));

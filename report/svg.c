@@ -414,7 +414,7 @@ static void tick_text(const struct svg_axis *axis, double value, char text[32])
 
 /* ---- drawing ---- */
 
-static void write_escaped(FILE *stream, const char *text)
+void svg_escape(FILE *stream, const char *text)
 {
     for (text = escape_shown(text); *text; text++) {
         if (strchr("<>&\"'", *text))
@@ -428,8 +428,15 @@ static void write_escaped(FILE *stream, const char *text)
 static void write_text(FILE *stream, double x, double y, const char *attributes, const char *text)
 {
     fprintf(stream, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, attributes);
-    write_escaped(stream, text);
+    svg_escape(stream, text);
     fputs("</text>\n", stream);
+}
+
+static const char *dashes_of(unsigned style)
+{
+    return style & SVG_DASHED   ? " stroke-dasharray=\"5 3\""
+           : style & SVG_DOTTED ? " stroke-dasharray=\"2 3\""
+                                : "";
 }
 
 /* Lay out or draw the legend, with rows of the plot's width from y on. Returns its height. */
@@ -450,11 +457,7 @@ static double write_legend(FILE *stream, const struct svg_panel *panel, double l
             const double line = y + rows * LINE - 5;
             if (stream && curve && !(curve->style & SVG_BARS))
                 fprintf(stream, "<path stroke=\"%s\" stroke-width=\"2\"%s d=\"M%.1f %.1fh16\"/>\n",
-                        curve->color,
-                        curve->style & SVG_DASHED   ? " stroke-dasharray=\"5 3\""
-                        : curve->style & SVG_DOTTED ? " stroke-dasharray=\"2 3\""
-                                                    : "",
-                        x, line - 4);
+                        curve->color, dashes_of(curve->style), x, line - 4);
             else if (stream)
                 fprintf(stream, "<path fill=\"%s\" d=\"M%.1f %.1fh16v9h-16z\"/>\n",
                         curve ? curve->color : panel->bands[i].color, x, line - 8);
@@ -596,10 +599,7 @@ static void write_panel(FILE *stream, const struct svg_panel *panel, const struc
             bool is_down = false;
             if (!(curve->style & SVG_ALONE)) {
                 fprintf(stream, "<path class=\"curve\" stroke=\"%s\" stroke-width=\"%g\"%s d=\"",
-                        curve->color, curve->width,
-                        curve->style & SVG_DASHED   ? " stroke-dasharray=\"5 3\""
-                        : curve->style & SVG_DOTTED ? " stroke-dasharray=\"2 3\""
-                                                    : "");
+                        curve->color, curve->width, dashes_of(curve->style));
                 for (size_t i = 0; i < curve->count; i++) {
                     const double x = x_of(frame, curve->points[i].x),
                                  y = y_of(frame, curve->points[i].y);

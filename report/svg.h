@@ -78,6 +78,8 @@ void svg_map(struct svg_panel *panel, const double *values, size_t rows, size_t 
 /* Give the panel a row of its own. */
 void svg_widen(struct svg_panel *panel);
 
+/* Write untrusted text, escaped for SVG and HTML. */
+void svg_escape(FILE *stream, const char *text);
 /* Return a colour of Okabe and Ito's palette, which colour-blind people can tell apart. */
 const char *svg_color(size_t number);
 /* Return a tick distance of 1, 2 or 5 times a power of ten, for at most `ticks` up to `range`. */

@@ -64,44 +64,56 @@ static const char *size_text(double bytes, char *text)
     return text;
 }
 
-static void print_provenance(FILE *stream, const struct provenance *provenance)
+void report_timeline_text(FILE *stream, const struct timeline *timeline)
 {
-    char read[WORDS_BYTES], cache[WORDS_BYTES], local[WORDS_BYTES], fabric[WORDS_BYTES];
-    char ahead[3 * WORDS_BYTES] = "";
-
-    if (provenance->ahead > 0.005 * provenance->read)
-        snprintf(ahead, sizeof ahead, " - %s ahead", size_text(provenance->ahead, read));
-    words_printf(stream, "  Sources", INDENT,
-                 "%s read = %s page cache + %s local disk + %s fabric%s",
-                 size_text(provenance->read, read), size_text(provenance->page_cache, cache),
-                 size_text(provenance->local, local), size_text(provenance->fabric, fabric), ahead);
-    if (!(provenance->fabric > 0 || provenance->gradients > 0))
-        return;
-    ahead[0] = '\0';
-    if (provenance->gradients > 0)
-        snprintf(ahead, sizeof ahead, "; gradients: %s expected, %s sent in total",
-                 size_text(provenance->gradients, cache), size_text(provenance->sent, local));
-    words_printf(stream, "", INDENT, "received - sent = %s%s%s", provenance->excess < 0 ? "-" : "",
-                 size_text(fabs(provenance->excess), read), ahead);
-}
-
-/* One line per node, with clocks relative to the first node's. */
-static void print_nodes(FILE *stream, const struct timeline *timeline)
-{
+    static const struct {
+        const char *name, *key;
+    } lines[] = {{"read", "read_bytes_per_s"},
+                 {"disk", "from_local_bytes_per_s"},
+                 {"fabric", "from_fabric_bytes_per_s"}};
     enum { NODES_SHOWN = 16 };
+    const char *heading = "Series";
     char text[6][WORDS_BYTES], line[4 * WORDS_BYTES];
+    char spark[REPORT_SPARK_BYTES], rate[WORDS_BYTES];
 
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
+        const double most = report_spark(timeline, lines[i].key, spark);
+        if (most < 1)
+            continue;
+        fprintf(stream, "  %-9s%-7s%s %s MB/s\n", heading, lines[i].name, spark,
+                words_rate(most / 1e6, rate));
+        heading = "";
+    }
+    const struct provenance *all = &timeline->provenance;
+    if (all->read > 0) {
+        char read[WORDS_BYTES], cache[WORDS_BYTES], local[WORDS_BYTES], fabric[WORDS_BYTES];
+        char ahead[3 * WORDS_BYTES] = "";
+        if (all->ahead > 0.005 * all->read)
+            snprintf(ahead, sizeof ahead, " - %s ahead", size_text(all->ahead, read));
+        words_printf(stream, "  Sources", INDENT,
+                     "%s read = %s page cache + %s local disk + %s fabric%s",
+                     size_text(all->read, read), size_text(all->page_cache, cache),
+                     size_text(all->local, local), size_text(all->fabric, fabric), ahead);
+        ahead[0] = '\0';
+        if (all->gradients > 0)
+            snprintf(ahead, sizeof ahead, "; gradients: %s expected, %s sent in total",
+                     size_text(all->gradients, cache), size_text(all->sent, local));
+        if (all->fabric > 0 || all->gradients > 0)
+            words_printf(stream, "", INDENT, "received - sent = %s%s%s", all->excess < 0 ? "-" : "",
+                         size_text(fabs(all->excess), read), ahead);
+    }
+    /* One line per node, with clocks relative to the first node's. */
     if (timeline->node_count == 0)
         return;
     fprintf(stream, "  %-12s%11s%11s%11s%11s%11s%11s\n", "Nodes", "read", "page cache",
             "local disk", "fabric", "received", "sent");
     for (uint32_t i = 0; i < timeline->node_count && i < NODES_SHOWN; i++) {
         const struct timeline_node *node = &timeline->nodes[i];
-        const struct provenance *provenance = &node->timeline->provenance;
+        const struct provenance *its = &node->timeline->provenance;
         fprintf(stream, "    %-10.10s%11s%11s%11s%11s%11s%11s\n", node->host,
-                size_text(provenance->read, text[0]), size_text(provenance->page_cache, text[1]),
-                size_text(provenance->local, text[2]), size_text(provenance->fabric, text[3]),
-                size_text(provenance->received, text[4]), size_text(provenance->sent, text[5]));
+                size_text(its->read, text[0]), size_text(its->page_cache, text[1]),
+                size_text(its->local, text[2]), size_text(its->fabric, text[3]),
+                size_text(its->received, text[4]), size_text(its->sent, text[5]));
     }
     if (timeline->node_count > NODES_SHOWN)
         fprintf(stream, "           and %u more\n", timeline->node_count - NODES_SHOWN);
@@ -114,29 +126,6 @@ static void print_nodes(FILE *stream, const struct timeline *timeline)
              words_duration((uint64_t)(most_s * 1e9), text[0]),
              words_duration((uint64_t)(uncertain_s * 1e9), text[1]));
     words_print(stream, "  Clocks", INDENT, line);
-}
-
-void report_timeline_text(FILE *stream, const struct timeline *timeline)
-{
-    static const struct {
-        const char *name, *key;
-    } lines[] = {{"read", "read_bytes_per_s"},
-                 {"disk", "from_local_bytes_per_s"},
-                 {"fabric", "from_fabric_bytes_per_s"}};
-    const char *heading = "Series";
-    char spark[REPORT_SPARK_BYTES], rate[WORDS_BYTES];
-
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        const double most = report_spark(timeline, lines[i].key, spark);
-        if (most < 1)
-            continue;
-        fprintf(stream, "  %-9s%-7s%s %s MB/s\n", heading, lines[i].name, spark,
-                words_rate(most / 1e6, rate));
-        heading = "";
-    }
-    if (timeline->provenance.read > 0)
-        print_provenance(stream, &timeline->provenance);
-    print_nodes(stream, timeline);
 }
 
 /* ---- CSV ---- */
@@ -488,42 +477,6 @@ static void load_provenance(const json_t *object, struct provenance *provenance)
             provenance->witness = (enum provenance_witness)witness;
 }
 
-static int load_rows(const char *name, const json_t *rows, struct timeline *timeline)
-{
-    double before_s = timeline->begin_s;
-
-    for (size_t i = 0; i < json_array_size(rows); i++, timeline->row_count++) {
-        const json_t *row = json_array_get(rows, i);
-        double *values = timeline_row(timeline, i);
-        for (size_t k = 0; k <= timeline->column_count; k++)
-            values[k] = real_of(json_array_get(row, k));
-        if (!(values[0] >= before_s))
-            return fail(EINVAL, "%s: series: row %zu is earlier than its predecessor", name, i);
-        before_s = values[0];
-    }
-    return 0;
-}
-
-static int load_phases(const char *name, const json_t *phases, struct timeline *timeline)
-{
-    for (size_t i = 0; i < json_array_size(phases); i++) {
-        const json_t *object = json_array_get(phases, i);
-        struct timeline_phase *phase = &timeline->phases[timeline->phase_count++];
-        const char *phase_name = load_text(object, "phase");
-        *phase = (struct timeline_phase){.run = count_of(object, "run") - 1,
-                                         .number = count_of(object, "epoch") - 1,
-                                         .from_s = load_number(object, "from_s"),
-                                         .to_s = load_number(object, "to_s")};
-        if (!phase_name || strlen(phase_name) >= sizeof phase->name || !isfinite(phase->from_s) ||
-            !isfinite(phase->to_s))
-            return fail(EINVAL, "%s: series: phase %zu without name or time", name, i);
-        memcpy(phase->name, phase_name, strlen(phase_name) + 1);
-        if (json_object_get(object, "origin"))
-            load_provenance(json_object_get(object, "origin"), &phase->provenance);
-    }
-    return 0;
-}
-
 static struct timeline *load_one(const char *name, const json_t *series)
 {
     const json_t *columns = json_object_get(series, "columns");
@@ -569,49 +522,71 @@ static struct timeline *load_one(const char *name, const json_t *series)
         else if (i)
             memcpy(timeline->keys[i - 1], key, strlen(key) + 1);
     }
-    if (code || load_rows(name, rows, timeline) || load_phases(name, phases, timeline)) {
+    double before_s = timeline->begin_s;
+    for (size_t i = 0; code == 0 && i < json_array_size(rows); i++, timeline->row_count++) {
+        const json_t *row = json_array_get(rows, i);
+        double *values = timeline_row(timeline, i);
+        for (size_t k = 0; k <= timeline->column_count; k++)
+            values[k] = real_of(json_array_get(row, k));
+        if (!(values[0] >= before_s))
+            code = fail(EINVAL, "%s: series: row %zu is earlier than its predecessor", name, i);
+        before_s = values[0];
+    }
+    for (size_t i = 0; code == 0 && i < json_array_size(phases); i++) {
+        const json_t *object = json_array_get(phases, i);
+        struct timeline_phase *phase = &timeline->phases[timeline->phase_count++];
+        const char *phase_name = load_text(object, "phase");
+        *phase = (struct timeline_phase){.run = count_of(object, "run") - 1,
+                                         .number = count_of(object, "epoch") - 1,
+                                         .from_s = load_number(object, "from_s"),
+                                         .to_s = load_number(object, "to_s")};
+        if (!phase_name || strlen(phase_name) >= sizeof phase->name || !isfinite(phase->from_s) ||
+            !isfinite(phase->to_s))
+            code = fail(EINVAL, "%s: series: phase %zu without name or time", name, i);
+        else
+            memcpy(phase->name, phase_name, strlen(phase_name) + 1);
+        if (json_object_get(object, "origin"))
+            load_provenance(json_object_get(object, "origin"), &phase->provenance);
+    }
+    if (code) {
         timeline_destroy(timeline);
         return NULL;
     }
     return timeline;
-}
-
-/* The series of a node have no nodes themselves. */
-static int load_nodes(const char *name, const json_t *nodes, struct timeline *timeline)
-{
-    const size_t count = json_array_size(nodes);
-
-    if (count > NODES_MAX)
-        return fail(EINVAL, "%s: series: invalid number of nodes: %zu", name, count);
-    timeline->nodes = memory_array(count, sizeof *timeline->nodes);
-    if (!timeline->nodes)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        const json_t *object = json_array_get(nodes, i);
-        struct timeline_node *node = &timeline->nodes[timeline->node_count++];
-        const char *host = load_text(object, "host");
-        if (!host || strlen(host) >= sizeof node->host)
-            return fail(EINVAL, "%s: series: node %zu without a valid host", name, i);
-        memcpy(node->host, host, strlen(host) + 1);
-        node->clock_offset_s = load_number(object, "clock_offset_s");
-        node->clock_uncertainty_s = load_number(object, "clock_uncertainty_s");
-        node->clock_drift_s = load_number(object, "clock_drift_s");
-        node->timeline = load_one(name, object);
-        if (!node->timeline)
-            return -EINVAL;
-    }
-    return 0;
 }
 
 struct timeline *report_timeline_load(const char *name, const json_t *series)
 {
     struct timeline *timeline = load_one(name, series);
+    const json_t *nodes = json_object_get(series, "nodes");
+    const size_t count = json_array_size(nodes);
+    int code = 0;
 
-    if (timeline && load_nodes(name, json_object_get(series, "nodes"), timeline)) {
-        timeline_destroy(timeline);
+    if (!timeline)
         return NULL;
+    if (count > NODES_MAX)
+        code = fail(EINVAL, "%s: series: invalid number of nodes: %zu", name, count);
+    else if (!(timeline->nodes = memory_array(count, sizeof *timeline->nodes)))
+        code = -ENOMEM;
+    for (size_t i = 0; i < count && code == 0; i++) { /* which have no nodes themselves */
+        const json_t *object = json_array_get(nodes, i);
+        struct timeline_node *node = &timeline->nodes[timeline->node_count++];
+        const char *host = load_text(object, "host");
+        if (!host || strlen(host) >= sizeof node->host) {
+            code = fail(EINVAL, "%s: series: node %zu without a valid host", name, i);
+            break;
+        }
+        memcpy(node->host, host, strlen(host) + 1);
+        node->clock_offset_s = load_number(object, "clock_offset_s");
+        node->clock_uncertainty_s = load_number(object, "clock_uncertainty_s");
+        node->clock_drift_s = load_number(object, "clock_drift_s");
+        node->timeline = load_one(name, object);
+        code = node->timeline ? 0 : -EINVAL;
     }
-    return timeline;
+    if (code == 0)
+        return timeline;
+    timeline_destroy(timeline);
+    return NULL;
 }
 
 /* ---- iobench monitor --json ---- */

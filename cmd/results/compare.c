@@ -60,11 +60,6 @@ struct groups {
     const json_t **chosen;
 };
 
-static const json_t *jobs_of(const json_t *document)
-{
-    return json_object_get(document, "jobs");
-}
-
 static bool is_separator(const char *operand)
 {
     return strcmp(operand, ":") == 0;
@@ -75,7 +70,7 @@ static bool is_separator(const char *operand)
 static bool choose_counterpart(struct group *group, const json_t *job, size_t jobs_of_a)
 {
     for (size_t i = 0; i < group->count; i++) {
-        const json_t *jobs = jobs_of(group->documents[i]);
+        const json_t *jobs = json_object_get(group->documents[i], "jobs");
         const bool are_single = jobs_of_a == 1 && json_array_size(jobs) == 1;
         group->chosen[i] = are_single ? json_array_get(jobs, 0) : NULL;
         for (size_t k = 0; k < json_array_size(jobs) && !group->chosen[i]; k++)
@@ -179,55 +174,11 @@ static bool is_slower(const struct comparison *comparison, const struct compare_
             compare_untold(figure, settings->alpha));
 }
 
-/* Report one comparison. b: compared with a; p is corrected for all rivals of a. */
-static void tell_comparison(struct report *report, const struct group *a, const struct group *b,
-                            const struct comparison *comparison, const char *name)
-{
-    const struct compare_settings *settings = report->settings;
-
-    if (settings->json) {
-        json_t *object = compare_json(name, comparison, settings->alpha);
-        /* Add what the table says of both sides beside the figures. */
-        put_reason(object, "a_invalid_reason", a, invalid_reason);
-        put_reason(object, "b_invalid_reason", b, invalid_reason);
-        put_reason(object, "a_degraded_reason", a, load_degraded);
-        put_reason(object, "b_degraded_reason", b, load_degraded);
-        json_object_set_new(object, "a_synthetic", json_boolean(is_synthetic(a)));
-        json_object_set_new(object, "b_synthetic", json_boolean(is_synthetic(b)));
-        json_object_set_new(object, "differences", differences_of(a->chosen[0], b->chosen[0]));
-        json_array_append_new(report->all, object);
-    } else {
-        compare_text(stdout, name, comparison, settings->alpha);
-        /* List the jobs to compare: the first job of each group. */
-        json_t *list = differences_of(a->chosen[0], b->chosen[0]);
-        const json_t *difference;
-        print_validity("A", a);
-        print_validity("B", b);
-        size_t index;
-        json_array_foreach(list, index, difference)
-        {
-            const json_t *other = json_object_get(difference, "b");
-            char *left = json_dumps(json_object_get(difference, "a"), JSON_ENCODE_ANY);
-            char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
-            words_printf(stdout, "", 2, "%s: %s -> %s", escape_shown(load_text(difference, "name")),
-                         left ? left : "?", right ? right : "?");
-            free(left);
-            free(right);
-        }
-        json_decref(list);
-    }
-    if (!comparison->a.valid || !comparison->b.valid || comparison->a.degraded ||
-        comparison->b.degraded || is_slower(comparison, settings))
-        report->status = COMMAND_FAILED;
-    if (is_slower(comparison, settings))
-        fprintf(stderr, "iobench compare: B is slower than A by more than %g%%\n",
-                settings->fail_if_slower);
-    report->compared++;
-}
-
+/* Compare with each of b, correct p for all of them, and report. */
 static int compare_rivals(struct report *report, const struct group *a,
                           const struct group *const *b, const char *const *names, size_t count)
 {
+    const struct compare_settings *settings = report->settings;
     struct comparison comparisons[GROUPS_MAX];
 
     for (size_t i = 0; i < count; i++) {
@@ -237,29 +188,50 @@ static int compare_rivals(struct report *report, const struct group *a,
             return code;
     }
     compare_correct(comparisons, count);
-    for (size_t i = 0; i < count; i++)
-        tell_comparison(report, a, b[i], &comparisons[i], names[i]);
-    return 0;
-}
-
-/* With one document, compare its other jobs with the first. */
-static int compare_jobs_of_file(struct report *report, const json_t *document)
-{
-    const json_t *jobs = jobs_of(document), *chosen[GROUPS_MAX];
-    const struct group *rivals[GROUPS_MAX];
-    struct group groups[GROUPS_MAX];
-    const char *names[GROUPS_MAX];
-    const size_t count = json_array_size(jobs);
-
-    if (count < 2 || count > GROUPS_MAX)
-        return fail(EINVAL, "the file has %zu jobs; expected 2 to %d", count, GROUPS_MAX);
     for (size_t i = 0; i < count; i++) {
-        chosen[i] = json_array_get(jobs, i);
-        groups[i] = (struct group){.chosen = &chosen[i], .count = 1};
-        rivals[i] = &groups[i];
-        names[i] = load_word(chosen[i], "label");
+        const struct comparison *comparison = &comparisons[i];
+        if (settings->json) {
+            json_t *object = compare_json(names[i], comparison, settings->alpha);
+            /* Add what the table says of both sides beside the figures. */
+            put_reason(object, "a_invalid_reason", a, invalid_reason);
+            put_reason(object, "b_invalid_reason", b[i], invalid_reason);
+            put_reason(object, "a_degraded_reason", a, load_degraded);
+            put_reason(object, "b_degraded_reason", b[i], load_degraded);
+            json_object_set_new(object, "a_synthetic", json_boolean(is_synthetic(a)));
+            json_object_set_new(object, "b_synthetic", json_boolean(is_synthetic(b[i])));
+            json_object_set_new(object, "differences",
+                                differences_of(a->chosen[0], b[i]->chosen[0]));
+            json_array_append_new(report->all, object);
+        } else {
+            compare_text(stdout, names[i], comparison, settings->alpha);
+            /* List the jobs to compare: the first job of each group. */
+            json_t *list = differences_of(a->chosen[0], b[i]->chosen[0]);
+            const json_t *difference;
+            print_validity("A", a);
+            print_validity("B", b[i]);
+            size_t index;
+            json_array_foreach(list, index, difference)
+            {
+                const json_t *other = json_object_get(difference, "b");
+                char *left = json_dumps(json_object_get(difference, "a"), JSON_ENCODE_ANY);
+                char *right = other ? json_dumps(other, JSON_ENCODE_ANY) : NULL;
+                words_printf(stdout, "", 2, "%s: %s -> %s",
+                             escape_shown(load_text(difference, "name")), left ? left : "?",
+                             right ? right : "?");
+                free(left);
+                free(right);
+            }
+            json_decref(list);
+        }
+        if (!comparison->a.valid || !comparison->b.valid || comparison->a.degraded ||
+            comparison->b.degraded || is_slower(comparison, settings))
+            report->status = COMMAND_FAILED;
+        if (is_slower(comparison, settings))
+            fprintf(stderr, "iobench compare: B is slower than A by more than %g%%\n",
+                    settings->fail_if_slower);
+        report->compared++;
     }
-    return compare_rivals(report, &groups[0], rivals + 1, names + 1, count - 1);
+    return 0;
 }
 
 /* Load the files of each group. Without ":" each file is one. Release the groups in any case. */
@@ -307,14 +279,29 @@ static int compare_run(const struct invocation *invocation)
     struct groups groups;
     int code = load_groups(invocation, &groups);
 
-    if (code == 0 && groups.count == 1 && groups.list[0].count == 1)
-        code = compare_jobs_of_file(&report, groups.documents[0]);
-    else if (code == 0 && groups.count == 1)
+    if (code == 0 && groups.count == 1 && groups.list[0].count == 1) {
+        /* The other jobs of the file with the first. */
+        const json_t *jobs = json_object_get(groups.documents[0], "jobs"), *chosen[GROUPS_MAX];
+        const struct group *rivals[GROUPS_MAX];
+        struct group singles[GROUPS_MAX];
+        const char *names[GROUPS_MAX];
+        const size_t count = json_array_size(jobs);
+        if (count < 2 || count > GROUPS_MAX)
+            code = fail(EINVAL, "the file has %zu jobs; expected 2 to %d", count, GROUPS_MAX);
+        for (size_t i = 0; i < count && code == 0; i++) {
+            chosen[i] = json_array_get(jobs, i);
+            singles[i] = (struct group){.chosen = &chosen[i], .count = 1};
+            rivals[i] = &singles[i];
+            names[i] = load_word(chosen[i], "label");
+        }
+        if (code == 0)
+            code = compare_rivals(&report, &singles[0], rivals + 1, names + 1, count - 1);
+    } else if (code == 0 && groups.count == 1)
         code = fail(EINVAL, "only one group: put ':' before the files of the next");
     else if (code == 0) {
         /* Compare each job of the first group with its counterparts. */
         struct group *a = &groups.list[0];
-        const json_t *jobs = jobs_of(a->documents[0]);
+        const json_t *jobs = json_object_get(a->documents[0], "jobs");
         for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
             const json_t *job = json_array_get(jobs, i);
             const struct group *rivals[GROUPS_MAX];

@@ -137,23 +137,6 @@ static int check_settings(const struct gathered_run *first, const struct gathere
     return 0;
 }
 
-/* Runs of --ranks N must be ranks 0 to N-1, each once; runs of one rank read all of the set. */
-static int check_ranks(const struct gathered_job *joined)
-{
-    const double ranks = load_number(joined->members[0].job, "settings.ranks");
-
-    if (!(ranks > 1) || joined->members[0].ranks > 1)
-        return 0;
-    if (!(ranks == (double)joined->count))
-        return fail(EINVAL, "%zu results of the %g ranks of --ranks", joined->count, ranks);
-    for (size_t i = 0; i < joined->count; i++)
-        for (size_t k = 0; k < i; k++)
-            if (joined->members[i].rank == joined->members[k].rank)
-                return fail(EINVAL, "%s: is rank %g, as %s", joined->members[i].path,
-                            joined->members[i].rank, joined->members[k].path);
-    return 0;
-}
-
 /* ---- the result ---- */
 
 static void note(const struct gathered_job *joined, char *text)
@@ -326,8 +309,16 @@ static int join_runs(struct gathered_job *joined)
             known++;
         joined->hosts += known == i;
     }
-    if (code == 0)
-        code = check_ranks(joined);
+    /* Runs of --ranks N must be ranks 0 to N-1, each once; runs of one rank read all of the set. */
+    const double ranks = load_number(joined->members[0].job, "settings.ranks");
+    const bool are_ranks = ranks > 1 && !(joined->members[0].ranks > 1);
+    if (code == 0 && are_ranks && !(ranks == (double)joined->count))
+        code = fail(EINVAL, "%zu results of the %g ranks of --ranks", joined->count, ranks);
+    for (size_t i = 0; are_ranks && i < joined->count; i++)
+        for (size_t k = 0; k < i && code == 0; k++)
+            if (joined->members[i].rank == joined->members[k].rank)
+                code = fail(EINVAL, "%s: is rank %g, as %s", joined->members[i].path,
+                            joined->members[i].rank, joined->members[k].path);
     if (code)
         return code;
     const struct gathered_run *late = joined->members, *early = joined->members;

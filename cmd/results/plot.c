@@ -57,58 +57,46 @@ static void add_mark(struct page *page, const char *name, const char *mark)
         snprintf(page->marks + used, sizeof page->marks - used, "%s%s", used ? "; " : "", text);
 }
 
-/* A result of --json: a training run, or one of its jobs. Its label names the run. */
-static struct timeline *load_result(const char *path, const char *text, size_t bytes, uint64_t job,
-                                    struct page *page)
-{
-    char *name = page->names[page->files];
-    json_t *document = load_any(path, text, bytes);
-    const json_t *chosen = document, *jobs = json_object_get(document, "jobs");
-    struct timeline *timeline = NULL;
-
-    /* A job that was cut out of a document has no version. */
-    if (json_object_get(document, "schema_version") && load_check_version(path, document)) {
-        json_decref(document);
-        return NULL;
-    }
-    if (jobs && job > json_array_size(jobs)) {
-        fail(EINVAL, "%s: has %zu jobs, no job %llu (--job)", path, json_array_size(jobs),
-             (unsigned long long)job);
-    } else if (document) {
-        if (jobs)
-            chosen = json_array_get(jobs, job - 1);
-        const char *label = load_text(chosen, "label");
-        if (label && *label)
-            snprintf(name, NAME_BYTES, "%s", label);
-        page->results++;
-        /* What the table of a result says of all its figures. */
-        if (load_true(chosen, "dataset.synthetic"))
-            add_mark(page, "", "synthetic data");
-        const bool is_invalid = json_is_false(json_object_get(chosen, "valid"));
-        if (is_invalid || load_degraded(chosen))
-            add_mark(page, page->is_only ? "" : name, is_invalid ? "INVALID" : "DEGRADED");
-        timeline = report_timeline_load(path, json_object_get(chosen, "series"));
-    }
-    json_decref(document);
-    return timeline;
-}
-
-/* The first bytes reveal the kind of file. */
+/* Load a series, a profile, or a result of --json: a training run, or one of its jobs, whose label
+ * names the run. The first bytes reveal the kind of file. */
 static struct timeline *load(const char *path, uint64_t job, struct page *page)
 {
-    struct timeline *timeline;
-    char *text;
+    char *name = page->names[page->files], *text;
+    struct timeline *timeline = NULL;
     size_t bytes;
 
-    snprintf(page->names[page->files], NAME_BYTES, "%s", file_name(path));
+    snprintf(name, NAME_BYTES, "%s", file_name(path));
     if (file_load(path, LOAD_BYTES_MAX, &text, &bytes))
         return NULL;
     if (strncmp(text, "time_s,", 7) == 0)
         timeline = report_series_load(path, text);
     else if (strncmp(text, "{\"unix_time_s\"", 14) == 0)
         timeline = report_lines_load(path, text);
-    else
-        timeline = load_result(path, text, bytes, job, page);
+    else { /* a job that was cut out of a document has no version */
+        json_t *document = load_any(path, text, bytes);
+        const json_t *chosen = document, *jobs = json_object_get(document, "jobs");
+        if (json_object_get(document, "schema_version") && load_check_version(path, document)) {
+            chosen = NULL;
+        } else if (jobs && job > json_array_size(jobs)) {
+            fail(EINVAL, "%s: has %zu jobs, no job %llu (--job)", path, json_array_size(jobs),
+                 (unsigned long long)job);
+        } else if (document) {
+            if (jobs)
+                chosen = json_array_get(jobs, job - 1);
+            const char *label = load_text(chosen, "label");
+            if (label && *label)
+                snprintf(name, NAME_BYTES, "%s", label);
+            page->results++;
+            /* What the table of a result says of all its figures. */
+            if (load_true(chosen, "dataset.synthetic"))
+                add_mark(page, "", "synthetic data");
+            const bool is_invalid = json_is_false(json_object_get(chosen, "valid"));
+            if (is_invalid || load_degraded(chosen))
+                add_mark(page, page->is_only ? "" : name, is_invalid ? "INVALID" : "DEGRADED");
+            timeline = report_timeline_load(path, json_object_get(chosen, "series"));
+        }
+        json_decref(document);
+    }
     free(text);
     return timeline;
 }
@@ -150,28 +138,6 @@ static int load_all(const struct invocation *invocation, struct page *page)
     return 0;
 }
 
-static int draw(const struct plot_settings *settings, const struct page *page, const char *path)
-{
-    struct chart chart;
-    char *title = file_format_path("%s%s%s", settings->title,
-                                   *settings->title && *page->marks ? "; " : "", page->marks);
-
-    if (!title)
-        return -ENOMEM;
-    int code = chart_make(&chart, page->results > 1 ? CHART_OF_RUNS : CHART_OF_NODES, page->sources,
-                          page->count, CHART_BINS);
-
-    if (code == 0) {
-        struct svg svg;
-        chart_draw(&svg, title, &chart);
-        code = svg_save(&svg, path);
-        svg_release(&svg);
-    }
-    chart_release(&chart);
-    free(title);
-    return code;
-}
-
 static int run_plot(const struct invocation *invocation)
 {
     const struct plot_settings *settings = invocation->settings;
@@ -188,8 +154,21 @@ static int run_plot(const struct invocation *invocation)
         status = command_misused(invocation);
     } else {
         int code = load_all(invocation, page);
+        struct chart chart = {0};
+        char *title = file_format_path("%s%s%s", settings->title,
+                                       *settings->title && *page->marks ? "; " : "", page->marks);
         if (code == 0)
-            code = draw(settings, page, path);
+            code = title ? chart_make(&chart, page->results > 1 ? CHART_OF_RUNS : CHART_OF_NODES,
+                                      page->sources, page->count, CHART_BINS)
+                         : -ENOMEM;
+        if (code == 0) {
+            struct svg svg;
+            chart_draw(&svg, title, &chart);
+            code = svg_save(&svg, path);
+            svg_release(&svg);
+        }
+        chart_release(&chart);
+        free(title);
         for (uint32_t i = 0; i < page->files; i++)
             timeline_destroy(page->timelines[i]);
         status = code ? command_failed(invocation) : COMMAND_OK;

@@ -66,49 +66,6 @@ extern const unsigned char html_template[], html_style[], html_program[], html_l
 
 enum { NONCE_BYTES = 16, DIGITS = 9 };
 
-/* Write untrusted text, escaped. */
-static void html_text(FILE *page, const char *text)
-{
-    for (text = escape_shown(text); *text; text++) {
-        if (strchr("<>&\"'", *text))
-            fprintf(page, "&#%d;", *text);
-        else
-            fputc(*text, page);
-    }
-}
-
-/* Write a figure. words: text alternative of the picture. svg: NULL shows the words alone; embedded
- * as an image it is inert whatever it contains, and its ids do not clash. chart: index in the data
- * island, drawn by page.js instead of the picture; -1: none. */
-static void html_figure(FILE *page, const char *title, const char *words, const char *svg,
-                        size_t bytes, int chart)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    fputs("<figure", page);
-    if (chart >= 0)
-        fprintf(page, " data-chart=\"%d\"", chart);
-    fputs("><h3>", page);
-    html_text(page, title);
-    fputs("</h3>", page);
-    if (svg) {
-        fputs("<img alt=\"", page);
-        html_text(page, words);
-        fputs("\" src=\"data:image/svg+xml;base64,", page);
-        for (size_t i = 0; i < bytes; i += 3) { /* base64 */
-            uint32_t group = 0;
-            for (size_t k = 0; k < 3; k++)
-                group = group << 8 | (i + k < bytes ? (unsigned char)svg[i + k] : 0U);
-            for (size_t k = 0; k < 4; k++)
-                fputc(i + k <= bytes ? digits[group >> (18 - 6 * k) & 63] : '=', page);
-        }
-        fputs("\">", page);
-    }
-    fputs("<figcaption>", page);
-    html_text(page, words);
-    fputs("</figcaption></figure>\n", page);
-}
-
 /* Write the page. words: the answer for readers without scripts, and sections: HTML, NULL
  * where empty.
  * Returns 0 or a negative errno with a reason. */
@@ -161,7 +118,7 @@ static int html_write(FILE *page, const char *title, const char *words,
                 code = text ? 0 : -ENOMEM;
                 free(text);
             } else if (parts[i].is_outside)
-                html_text(page, parts[i].text);
+                svg_escape(page, parts[i].text);
             else if (parts[i].text)
                 fputs(parts[i].text, page);
         }
@@ -237,29 +194,6 @@ static bool find_base(const struct picture_result *results, size_t count, const 
     return most > fewest;
 }
 
-static json_t *scaling_row(const struct picture_result *result, double base_ranks, double base)
-{
-    const double ranks = ranks_of(result->job);
-    const double samples = load_number(result->job, "summary.samples_per_s");
-    const bool is_weak = load_number(result->job, per_rank) > 0;
-    char group[256];
-    json_t *row = json_object();
-
-    snprintf(group, sizeof group, "%s: %s, shuffle %s, trainer %s", is_weak ? "weak" : "strong",
-             load_word(result->job, "dataset.format"), shuffle_of(result->job),
-             load_word(result->job, "settings.trainer"));
-    json_put_text(row, "name", result->name);
-    json_put_text(row, "group", group);
-    json_put_text(row, "kind", is_weak ? "weak" : "strong");
-    json_put_number(row, "ranks", ranks);
-    json_put_number(row, "nodes", load_number(result->job, "engine.nodes"));
-    json_put_number(row, "samples_per_s", samples);
-    json_put_number(row, "speed_up", samples / base);
-    json_put_number(row, "efficiency_percent", 100 * (samples / base / (ranks / base_ranks)));
-    json_put_text(row, "limit", load_word(result->job, "summary.limit"));
-    return row;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
@@ -279,9 +213,29 @@ static json_t *pictures_scaling_rows(const struct picture_result *results, size_
     size_t used = 0;
     double ranks, base;
 
-    for (size_t i = 0; rows && i < count; i++)
-        if (is_charted(results[i].job) && find_base(results, count, results[i].job, &ranks, &base))
-            rows[used++] = scaling_row(&results[i], ranks, base);
+    for (size_t i = 0; rows && i < count; i++) {
+        const struct picture_result *result = &results[i];
+        if (!is_charted(result->job) || !find_base(results, count, result->job, &ranks, &base))
+            continue;
+        const double samples = load_number(result->job, "summary.samples_per_s");
+        const bool is_weak = load_number(result->job, per_rank) > 0;
+        char group[256];
+        json_t *row = json_object();
+        snprintf(group, sizeof group, "%s: %s, shuffle %s, trainer %s", is_weak ? "weak" : "strong",
+                 load_word(result->job, "dataset.format"), shuffle_of(result->job),
+                 load_word(result->job, "settings.trainer"));
+        json_put_text(row, "name", result->name);
+        json_put_text(row, "group", group);
+        json_put_text(row, "kind", is_weak ? "weak" : "strong");
+        json_put_number(row, "ranks", ranks_of(result->job));
+        json_put_number(row, "nodes", load_number(result->job, "engine.nodes"));
+        json_put_number(row, "samples_per_s", samples);
+        json_put_number(row, "speed_up", samples / base);
+        json_put_number(row, "efficiency_percent",
+                        100 * (samples / base / (ranks_of(result->job) / ranks)));
+        json_put_text(row, "limit", load_word(result->job, "summary.limit"));
+        rows[used++] = row;
+    }
     if (rows)
         qsort(rows, used, sizeof *rows, compare_rows);
     for (size_t i = 0; i < used; i++)
@@ -512,26 +466,6 @@ static struct svg_panel *begin_panel(struct svg *svg, const char *title, const c
     return panel;
 }
 
-/* Draw all pairs as a heat map, if they are a square that is not too large. values: the map's. */
-static void draw_pairs(struct svg *svg, const json_t *rows, double *values)
-{
-    const size_t ranks = json_array_size(rows);
-    struct svg_panel *panel = svg_panel(svg, "All pairs, MB/s");
-    double most = 0;
-    char text[64];
-
-    for (size_t i = 0; i < ranks * ranks; i++) {
-        const json_t *value = json_array_get(json_array_get(rows, i / ranks), i % ranks);
-        values[i] = json_number_value(value) > 0 ? json_number_value(value) / 1e6 : NAN;
-        most = fmax(most, values[i]);
-    }
-    svg_map(panel, values, ranks, ranks, NAN);
-    svg_x(panel, "to rank", SVG_LINEAR, NAN, NAN);
-    svg_y(panel, "from rank", SVG_LINEAR, NAN, NAN);
-    snprintf(text, sizeof text, "dark: %.0f", most);
-    svg_curve(panel, text, "#08519c", 1, SVG_BARS);
-}
-
 static bool draw_fabric(struct svg *svg, const json_t *document)
 {
     static double values[RANKS_DRAWN * RANKS_DRAWN];
@@ -595,8 +529,21 @@ static bool draw_fabric(struct svg *svg, const json_t *document)
         }
         svg_point(curves[i], load_number(row, "bytes"), load_number(row, "bus_bytes_per_s") / 1e6);
     }
-    if (is_square)
-        draw_pairs(svg, pairs, values);
+    if (is_square) { /* all pairs as a heat map, unless it is too large */
+        struct svg_panel *map = svg_panel(svg, "All pairs, MB/s");
+        double most = 0;
+        char text[64];
+        for (size_t i = 0; i < ranks * ranks; i++) {
+            const json_t *value = json_array_get(json_array_get(pairs, i / ranks), i % ranks);
+            values[i] = json_number_value(value) > 0 ? json_number_value(value) / 1e6 : NAN;
+            most = fmax(most, values[i]);
+        }
+        svg_map(map, values, ranks, ranks, NAN);
+        svg_x(map, "to rank", SVG_LINEAR, NAN, NAN);
+        svg_y(map, "from rank", SVG_LINEAR, NAN, NAN);
+        snprintf(text, sizeof text, "dark: %.0f", most);
+        svg_curve(map, text, "#08519c", 1, SVG_BARS);
+    }
     if (svg->first)
         return true;
     svg_release(svg);
@@ -674,39 +621,6 @@ static bool is_taken(const struct report_data *data, const char *name)
     return false;
 }
 
-static int add_document(struct report_data *data, const char *path, json_t *document)
-{
-    const json_t *jobs = json_object_get(document, "jobs");
-    int code = load_check(path, document);
-
-    for (size_t i = 0; i < json_array_size(data->documents) && code == 0; i++)
-        code =
-            load_refuse_copy(path, document, "an earlier file", json_array_get(data->documents, i));
-    if (code)
-        return code;
-    json_array_append(data->documents, document);
-    for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
-        /* Name a run by its label, else its file, with more of the path only if two names are
-         * equal. */
-        const json_t *job = json_array_get(jobs, i);
-        const char *label = load_text(job, "label"), *file = file_name(path);
-        char *name = data->names[data->count];
-        if (data->count == REPORT_RESULTS)
-            code = fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
-        else {
-            snprintf(name, REPORT_NAME_BYTES, "%.100s", label && *label ? label : file);
-            if (is_taken(data, name) && label && *label)
-                snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s)", label, file);
-            for (unsigned number = 2; is_taken(data, name); number++)
-                snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s) %u",
-                         label && *label ? label : file, file, number);
-            data->results[data->count] = (struct picture_result){name, job};
-            data->count++;
-        }
-    }
-    return code;
-}
-
 /* Add a file: a result, a document of another kind, or the rows of iobench shuffle
  * --json. Returns 0 or a negative errno with a reason. */
 static int data_load(struct report_data *data, const char *path)
@@ -736,7 +650,32 @@ static int data_load(struct report_data *data, const char *path)
                 data->others,
                 json_pack("{s:o, s:O}", "name", json_text(file_name(path)), "document", document));
     } else {
-        code = add_document(data, path, document);
+        const json_t *jobs = json_object_get(document, "jobs");
+        code = load_check(path, document);
+        for (size_t i = 0; i < json_array_size(data->documents) && code == 0; i++)
+            code = load_refuse_copy(path, document, "an earlier file",
+                                    json_array_get(data->documents, i));
+        if (code == 0)
+            json_array_append(data->documents, document);
+        for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
+            /* Name a run by its label, else its file, with more of the path only if two names are
+             * equal. */
+            const json_t *job = json_array_get(jobs, i);
+            const char *label = load_text(job, "label"), *file = file_name(path);
+            char *name = data->names[data->count];
+            if (data->count == REPORT_RESULTS)
+                code = fail(EINVAL, "%s: more than %d results", path, REPORT_RESULTS);
+            else {
+                snprintf(name, REPORT_NAME_BYTES, "%.100s", label && *label ? label : file);
+                if (is_taken(data, name) && label && *label)
+                    snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s)", label, file);
+                for (unsigned number = 2; is_taken(data, name); number++)
+                    snprintf(name, REPORT_NAME_BYTES, "%.60s (%.60s) %u",
+                             label && *label ? label : file, file, number);
+                data->results[data->count] = (struct picture_result){name, job};
+                data->count++;
+            }
+        }
     }
     json_decref(document);
     return code;
@@ -876,18 +815,42 @@ struct report_page {
 
 /* ---- pictures ---- */
 
-/* Add a picture, which is released, to a section. */
+/* Add a picture, which is released, to a section. words: its text alternative. Embedded as an image
+ * it is inert whatever it contains, and its ids do not clash. chart: index in the data island,
+ * drawn by page.js instead of the picture; -1: none. */
 static int add_picture(struct report_page *page, enum html_section section, const char *title,
                        const char *words, struct svg *svg, int chart)
 {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    FILE *file = page->streams[section].stream;
     size_t bytes = 0;
     char *text = svg_text(svg, &bytes);
 
-    if (text)
-        html_figure(page->streams[section].stream, title, words, text, bytes, chart);
     svg_release(svg);
+    if (!text)
+        return -ENOMEM;
+    fputs("<figure", file);
+    if (chart >= 0)
+        fprintf(file, " data-chart=\"%d\"", chart);
+    fputs("><h3>", file);
+    svg_escape(file, title);
+    fputs("</h3>", file);
+    fputs("<img alt=\"", file);
+    svg_escape(file, words);
+    fputs("\" src=\"data:image/svg+xml;base64,", file);
+    for (size_t i = 0; i < bytes; i += 3) { /* base64 */
+        uint32_t group = 0;
+        for (size_t k = 0; k < 3; k++)
+            group = group << 8 | (i + k < bytes ? (unsigned char)text[i + k] : 0U);
+        for (size_t k = 0; k < 4; k++)
+            fputc(i + k <= bytes ? digits[group >> (18 - 6 * k) & 63] : '=', file);
+    }
+    fputs("\">", file);
+    fputs("<figcaption>", file);
+    svg_escape(file, words);
+    fputs("</figcaption></figure>\n", file);
     free(text);
-    return text ? 0 : -ENOMEM;
+    return 0;
 }
 
 static int add_chart(struct report_page *page, const char *title, const struct chart *chart)
@@ -1076,16 +1039,16 @@ static int fill_page(struct report_page *page)
     for (size_t i = 0; i < data->count; i++) {
         const json_t *entries = json_object_get(data->results[i].job, "entries");
         fputs("<h3>", stream);
-        html_text(stream, data->results[i].name);
+        svg_escape(stream, data->results[i].name);
         fputs("</h3><p>", stream);
-        html_text(stream, load_word(data->results[i].job, "headline"));
+        svg_escape(stream, load_word(data->results[i].job, "headline"));
         fputs("</p><dl>", stream);
         for (size_t k = 0; i < WORDED && k < json_array_size(entries); k++) {
             const json_t *entry = json_array_get(entries, k);
             fputs("<dt>", stream);
-            html_text(stream, load_word(entry, "name"));
+            svg_escape(stream, load_word(entry, "name"));
             fputs("</dt><dd>", stream);
-            html_text(stream, load_word(entry, "text"));
+            svg_escape(stream, load_word(entry, "text"));
             fputs("</dd>", stream);
         }
         fputs("</dl>\n", stream);

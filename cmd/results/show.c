@@ -52,16 +52,6 @@ static uint32_t cell_height(const struct show_sheet *sheet)
     return sheet->thumb > sheet->side ? sheet->thumb : sheet->side;
 }
 
-static uint32_t cell_x(const struct show_sheet *sheet, uint32_t i)
-{
-    return GAP + i % sheet->columns * sheet->across;
-}
-
-static uint32_t cell_y(const struct show_sheet *sheet, uint32_t i)
-{
-    return GAP + i / sheet->columns * (cell_height(sheet) + GAP);
-}
-
 static void fill_rectangle(struct show_sheet *sheet, uint32_t x, uint32_t y, uint32_t width,
                            uint32_t height, const uint8_t *colour)
 {
@@ -75,7 +65,8 @@ static void fill_rectangle(struct show_sheet *sheet, uint32_t x, uint32_t y, uin
 static void sheet_show(struct show_sheet *sheet, uint32_t i, const uint8_t *whole,
                        const uint8_t *row, const struct view_shown *shown)
 {
-    const uint32_t x = cell_x(sheet, i), y = cell_y(sheet, i), beside = x + sheet->thumb + GAP;
+    const uint32_t x = GAP + i % sheet->columns * sheet->across, beside = x + sheet->thumb + GAP,
+                   y = GAP + i / sheet->columns * (cell_height(sheet) + GAP);
 
     if (whole) {
         /* Size of the whole image with its own aspect ratio, which fits into the square. */
@@ -183,33 +174,6 @@ struct show {
 
 /* ---- which records ---- */
 
-static int take_batch(struct show *show, struct plan *plan)
-{
-    const struct show_settings *settings = show->settings;
-    int code = plan_begin(plan, settings->epoch - 1);
-
-    if (code)
-        return code;
-    const uint64_t draws = plan_draws(plan);
-    if (settings->batch >= (draws + settings->batch_size - 1) / settings->batch_size)
-        return fail(EINVAL,
-                    "--batch %" PRIu64 ": the epoch has %" PRIu64 " samples, %" PRIu64 " a batch",
-                    settings->batch, draws, settings->batch_size);
-    code = plan_seek(plan, settings->batch * settings->batch_size);
-    if (code)
-        return code;
-    uint64_t *slots = memory_array(plan->traits.slots, sizeof *slots);
-    struct plan_op op;
-    code = slots ? 1 : -ENOMEM;
-    while (code > 0 && show->count < settings->batch_size && (code = plan_next(plan, &op, 1)) > 0)
-        if (op.kind == PLAN_FETCH)
-            slots[op.slot] = op.record;
-        else
-            show->records[show->count++] = slots[op.slot];
-    free(slots);
-    return code < 0 ? code : 0;
-}
-
 static int choose_records(struct show *show)
 {
     const struct show_settings *settings = show->settings;
@@ -240,10 +204,27 @@ static int choose_records(struct show *show)
         return code;
     code = plan_open(&plan, &shuffle, &scope);
     if (code == 0)
-        code = take_batch(show, &plan);
+        code = plan_begin(&plan, settings->epoch - 1);
+    const uint64_t draws = code ? 0 : plan_draws(&plan);
+    if (code == 0 && settings->batch >= (draws + settings->batch_size - 1) / settings->batch_size)
+        code = fail(EINVAL,
+                    "--batch %" PRIu64 ": the epoch has %" PRIu64 " samples, %" PRIu64 " a batch",
+                    settings->batch, draws, settings->batch_size);
+    if (code == 0)
+        code = plan_seek(&plan, settings->batch * settings->batch_size);
+    uint64_t *slots = code ? NULL : memory_array(plan.traits.slots, sizeof *slots);
+    struct plan_op op;
+    if (code == 0)
+        code = slots ? 1 : -ENOMEM;
+    while (code > 0 && show->count < settings->batch_size && (code = plan_next(&plan, &op, 1)) > 0)
+        if (op.kind == PLAN_FETCH)
+            slots[op.slot] = op.record;
+        else
+            show->records[show->count++] = slots[op.slot];
+    free(slots);
     plan_close(&plan);
     plugin_release(&shuffle);
-    return code;
+    return code < 0 ? code : 0;
 }
 
 /* ---- how they are decoded ---- */
