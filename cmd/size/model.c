@@ -388,26 +388,24 @@ double sizing_step_s(const struct sizing_plant *plant)
 
 /* Hit rate of an LRU cache that holds a share f of a node's data. A cyclic scan hits always or
  * never. In a new random order a sample hits if the samples used since its last use fit the cache:
- * for two independent positions P((1 - u)(1 - v) >= 1 - f) = f + (1 - f) ln(1 - f). */
-static double hits_of(double share, bool sequential)
-{
-    if (share >= 1)
-        return 1;
-    return sequential || share <= 0 ? 0 : share + (1 - share) * log1p(-share);
-}
-
-/* If nodes draw new shares every epoch, a cache hits with at most its share of the whole data, and
+ * for two independent positions P((1 - u)(1 - v) >= 1 - f) = f + (1 - f) ln(1 - f).
+ *
+ * If nodes draw new shares every epoch, a cache hits with at most its share of the whole data, and
  * holds no more than the node has read so far. */
 double sizing_hits(const struct sizing_plant *plant, unsigned epoch)
 {
     const double bytes = plant->of[SIZING_SAMPLES] * plant->of[SIZING_SAMPLE_BYTES];
-    const double share = plant->of[SIZING_CACHE_BYTES] / bytes, nodes = plant->nodes;
+    const double nodes = plant->nodes;
+    double share = plant->of[SIZING_CACHE_BYTES] / bytes;
 
     if (epoch == 0 || !(bytes > 0))
         return 0;
-    if (nodes < 2 || plant->of[SIZING_FIXED] > 0)
-        return hits_of(share * nodes, plant->of[SIZING_SEQUENTIAL] > 0);
-    return fmin(fmin(share, 1), 1 - pow(1 - 1 / nodes, epoch));
+    if (nodes >= 2 && !(plant->of[SIZING_FIXED] > 0))
+        return fmin(fmin(share, 1), 1 - pow(1 - 1 / nodes, epoch));
+    share *= nodes;
+    if (share >= 1)
+        return 1;
+    return plant->of[SIZING_SEQUENTIAL] > 0 || share <= 0 ? 0 : share + (1 - share) * log1p(-share);
 }
 
 /* Return the servers' bytes/s, from disk and from their memory. */
@@ -802,13 +800,6 @@ static struct sizing_plant plant_of(const struct sizing_request *request, struct
     return plant;
 }
 
-static int compare_values(const void *one, const void *other)
-{
-    const double a = *(const double *)one, b = *(const double *)other;
-
-    return (a > b) - (a < b);
-}
-
 /* A figure of a draw, and where its interval goes. */
 static const struct {
     size_t figure, range;
@@ -848,7 +839,7 @@ static int draw_all(const struct sizing_request *request, struct sizing_answer *
     }
     for (unsigned k = 0; code == 0 && k < FIGURES; k++) {
         double *drawn = values + k * draws;
-        qsort(drawn, draws, sizeof *drawn, compare_values);
+        stats_sort(drawn, draws);
         const struct sizing_range range = {drawn[last / 2], drawn[(size_t)(0.05 * (double)last)],
                                            drawn[(size_t)ceil(0.95 * (double)last)]};
         memcpy((char *)answer + figures[k].range, &range, sizeof range);

@@ -584,28 +584,6 @@ static void add_doubts(struct size_case *cluster, const char *name, const struct
     }
 }
 
-/* Find the forms of a network's profile. */
-static int add_forms(struct size_case *cluster, const struct ini *network)
-{
-    for (size_t i = 0; i < network->section_count; i++) {
-        const char *section = network->sections[i].name;
-        if (strncmp(section, "form ", 5) != 0)
-            continue;
-        if (cluster->form_count == SIZE_FORMS_MOST)
-            return fail(EINVAL, "%s: more than %d forms", network->path, SIZE_FORMS_MOST);
-        struct size_form *form = &cluster->forms[cluster->form_count++];
-        const char *title = profiles_text(network, section, "title");
-        const char *bytes = profiles_text(network, section, "sample-bytes");
-        const char *decode = profiles_text(network, section, "decode-core-s");
-        if (!title || !bytes || quantity_parse(bytes, &form->sample_bytes) ||
-            !(form->sample_bytes.value > 0) || !decode || quantity_parse(decode, &form->decode_s))
-            return fail(EINVAL, "%s: [%s] needs title, sample-bytes and decode-core-s",
-                        network->path, section);
-        snprintf(form->title, sizeof form->title, "%s", escape_shown(title));
-    }
-    return 0;
-}
-
 /* name: NULL: nothing. network: see sizing_inputs_apply(). title: may be NULL. */
 static int add_profile(const struct size_settings *settings, const char *family, const char *name,
                        const char *network, struct size_case *cluster, char *title)
@@ -622,8 +600,27 @@ static int add_profile(const struct size_settings *settings, const char *family,
         code = sizing_inputs_apply(&cluster->inputs, &ini, network);
     if (code == 0)
         add_doubts(cluster, name, &ini);
-    if (code == 0 && title == cluster->network && !settings->recording && !settings->sample_bytes)
-        code = add_forms(cluster, &ini);
+    const bool has_forms =
+        code == 0 && title == cluster->network && !settings->recording && !settings->sample_bytes;
+    for (size_t i = 0; has_forms && i < ini.section_count && code == 0; i++) {
+        const char *section = ini.sections[i].name;
+        if (strncmp(section, "form ", 5) != 0)
+            continue;
+        if (cluster->form_count == SIZE_FORMS_MOST) {
+            code = fail(EINVAL, "%s: more than %d forms", ini.path, SIZE_FORMS_MOST);
+            break;
+        }
+        struct size_form *form = &cluster->forms[cluster->form_count++];
+        const char *form_title = profiles_text(&ini, section, "title");
+        const char *bytes = profiles_text(&ini, section, "sample-bytes");
+        const char *decode = profiles_text(&ini, section, "decode-core-s");
+        if (!form_title || !bytes || quantity_parse(bytes, &form->sample_bytes) ||
+            !(form->sample_bytes.value > 0) || !decode || quantity_parse(decode, &form->decode_s))
+            code = fail(EINVAL, "%s: [%s] needs title, sample-bytes and decode-core-s", ini.path,
+                        section);
+        else
+            snprintf(form->title, sizeof form->title, "%s", escape_shown(form_title));
+    }
     if (code == 0 && title) {
         const char *text = profiles_text(&ini, family, "title");
         snprintf(title, SIZE_TITLE_BYTES, "%s", escape_shown(text ? text : name));
@@ -729,39 +726,6 @@ static int describe(const struct size_settings *settings, const char *storage,
     return code;
 }
 
-/* Answer for one number of GPUs, and for the other forms of the data. */
-static int answer_case(const struct size_settings *settings, struct size_case *cluster)
-{
-    struct sizing_request request = {.inputs = &cluster->inputs,
-                                     .gpus = cluster->gpus,
-                                     .busy = settings->busy_percent / 100,
-                                     .draws = (unsigned)settings->draws,
-                                     .seed = settings->seed};
-    int code = sizing_answer(&request, &cluster->answer);
-    const double share = cluster->answer.plant.of[SIZING_GPUS];
-
-    /* All nodes are simulated alike. */
-    if (code == 0 && share != floor(share) && cluster->doubt_count < SIZE_DOUBTS_MOST)
-        snprintf(cluster->doubts[cluster->doubt_count++], SIZE_DOUBT_BYTES,
-                 "%.0f GPUs on %.0f nodes: simulated with %.3g in each; those with %.0f need more",
-                 cluster->gpus, cluster->answer.plant.nodes, share, ceil(share));
-    if (settings->chart || settings->acceptance)
-        return code;
-    for (unsigned i = 0; i < cluster->form_count && code == 0; i++) {
-        struct size_form *form = &cluster->forms[i];
-        struct sizing_inputs inputs = cluster->inputs;
-        inputs.of[SIZING_SAMPLE_BYTES] = form->sample_bytes;
-        inputs.of[SIZING_SAMPLE_SD_BYTES].value *=
-            form->sample_bytes.value / cluster->inputs.of[SIZING_SAMPLE_BYTES].value;
-        inputs.of[SIZING_DECODE_S] = form->decode_s;
-        request.inputs = &inputs;
-        request.draws = 1;
-        code = sizing_answer(&request, &form->answer);
-        form->answer.plant.curve = NULL; /* was that of `inputs` */
-    }
-    return code;
-}
-
 /* Parse the numbers of GPUs. Returns how many there are, or -EINVAL with a reason. */
 static int size_counts(const char *text, uint64_t counts[SIZE_COUNTS_MOST])
 {
@@ -800,8 +764,34 @@ static int answer_all(const struct size_settings *settings, struct size_table *t
             struct size_case *cluster = &table->cases[table->count++];
             cluster->gpus = (double)counts[i];
             code = describe(settings, storage, cluster);
+            struct sizing_request request = {.inputs = &cluster->inputs,
+                                             .gpus = cluster->gpus,
+                                             .busy = settings->busy_percent / 100,
+                                             .draws = (unsigned)settings->draws,
+                                             .seed = settings->seed};
             if (code == 0)
-                code = answer_case(settings, cluster);
+                code = sizing_answer(&request, &cluster->answer);
+            const double share = cluster->answer.plant.of[SIZING_GPUS];
+            /* All nodes are simulated alike. */
+            if (code == 0 && share != floor(share) && cluster->doubt_count < SIZE_DOUBTS_MOST)
+                snprintf(cluster->doubts[cluster->doubt_count++], SIZE_DOUBT_BYTES,
+                         "%.0f GPUs on %.0f nodes: simulated with %.3g in each; those with %.0f "
+                         "need more",
+                         cluster->gpus, cluster->answer.plant.nodes, share, ceil(share));
+            /* The other forms of the data. */
+            const bool has_forms = !settings->chart && !settings->acceptance;
+            for (unsigned k = 0; k < cluster->form_count && has_forms && code == 0; k++) {
+                struct size_form *form = &cluster->forms[k];
+                struct sizing_inputs inputs = cluster->inputs;
+                inputs.of[SIZING_SAMPLE_BYTES] = form->sample_bytes;
+                inputs.of[SIZING_SAMPLE_SD_BYTES].value *=
+                    form->sample_bytes.value / cluster->inputs.of[SIZING_SAMPLE_BYTES].value;
+                inputs.of[SIZING_DECODE_S] = form->decode_s;
+                request.inputs = &inputs;
+                request.draws = 1;
+                code = sizing_answer(&request, &form->answer);
+                form->answer.plant.curve = NULL; /* was that of `inputs` */
+            }
         }
     }
     free(list);
@@ -1035,33 +1025,6 @@ static int prepare(struct storage_survey *survey)
     return open_reader(survey);
 }
 
-/* Collective. */
-static int measure_cell(struct storage_survey *survey, struct cell *cell, uint32_t round)
-{
-    struct service_figures figures;
-    const struct service service = {
-        .catalog = survey->files,
-        .reader = &survey->reader,
-        .read_bytes = cell->read_bytes,
-        .depth = cell->depth,
-        .duration_ns = survey->settings->measure_ns,
-        .timeout_ns = timeout_ns,
-        .seed = random_hash(survey->settings->seed, round, survey->ranks.place.rank),
-        .memory = survey->memory};
-    int code = ranks_meet(&survey->ranks, 0, NULL); /* all begin together */
-
-    if (code == 0)
-        code = service_measure(&service, &figures);
-    code = ranks_meet(&survey->ranks, code, NULL);
-    if (code)
-        return code;
-    survey->bytes += figures.bytes;
-    cell->rates[round] = figures.bytes_per_s * survey->sharing / survey->ranks.place.ranks;
-    cell->latency_s = figures.latency_s;
-    cell->latency_cv = figures.latency_cv;
-    return ranks_sum(&survey->ranks, &cell->rates[round], 1);
-}
-
 /* ---- did the bytes leave storage? ---- */
 
 /* Collective. Neither reads past the page cache nor a rate that looks like a disk's prove it: files
@@ -1120,7 +1083,28 @@ static int measure_and_ask(struct storage_survey *survey)
                               (uint64_t)ROUNDS * survey->cell_count));
             if (survey->ranks.place.rank == 0)
                 line_show(&line, text);
-            code = measure_cell(survey, &survey->cells[order[i]], round);
+            struct cell *cell = &survey->cells[order[i]];
+            struct service_figures figures;
+            const struct service service = {
+                .catalog = survey->files,
+                .reader = &survey->reader,
+                .read_bytes = cell->read_bytes,
+                .depth = cell->depth,
+                .duration_ns = survey->settings->measure_ns,
+                .timeout_ns = timeout_ns,
+                .seed = random_hash(survey->settings->seed, round, survey->ranks.place.rank),
+                .memory = survey->memory};
+            code = ranks_meet(&survey->ranks, 0, NULL); /* all begin together */
+            if (code == 0)
+                code = service_measure(&service, &figures);
+            code = ranks_meet(&survey->ranks, code, NULL);
+            if (code)
+                break;
+            survey->bytes += figures.bytes;
+            cell->rates[round] = figures.bytes_per_s * survey->sharing / survey->ranks.place.ranks;
+            cell->latency_s = figures.latency_s;
+            cell->latency_cv = figures.latency_cv;
+            code = ranks_sum(&survey->ranks, &cell->rates[round], 1);
         }
     }
     line_clear(&line);
@@ -1523,28 +1507,24 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
     return 0;
 }
 
-/* Options of a simulation ask for one. */
-static bool is_simulated(const struct size_settings *settings)
-{
-    return settings->simulate || settings->network || settings->node || settings->storage ||
-           settings->fabric || settings->profile || settings->recording || settings->chart ||
-           settings->acceptance;
-}
-
 static int size_run(const struct invocation *invocation)
 {
     const struct size_settings *settings = invocation->settings;
+    /* Options of a simulation ask for one. */
+    const bool is_simulated = settings->simulate || settings->network || settings->node ||
+                              settings->storage || settings->fabric || settings->profile ||
+                              settings->recording || settings->chart || settings->acceptance;
     int code = 0;
 
     if (settings->measure) {
-        if (!is_simulated(settings) && invocation->count == 0)
+        if (!is_simulated && invocation->count == 0)
             return size_measure(invocation);
         fail(EINVAL, "--measure goes alone: then --simulate --storage FILE");
         return command_misused(invocation);
     }
-    if (is_simulated(settings) && invocation->count == 0)
+    if (is_simulated && invocation->count == 0)
         return size_cluster(invocation);
-    if (is_simulated(settings)) {
+    if (is_simulated) {
         fail(EINVAL, "a simulation takes profiles, no RESULT.json: 'iobench run --profile FILE' "
                      "makes one of what it measures");
         return command_misused(invocation);
