@@ -532,25 +532,6 @@ static void write_axes(FILE *stream, const struct svg_panel *panel, const struct
                    panel->x.label);
 }
 
-static void write_bars(FILE *stream, const struct svg_frame *frame, const struct svg_curve *curve,
-                       size_t number)
-{
-    const double slot = frame->width / (frame->x.to - frame->x.from);
-    const double width = 0.8 * slot / (double)curve->panel->bar_curves;
-    const double offset = -0.4 * slot + (double)number * width;
-
-    fprintf(stream, "<path fill=\"%s\" d=\"", curve->color);
-    for (size_t i = 0; i < curve->count; i++) {
-        const double x = x_of(frame, curve->points[i].x), y = y_of(frame, curve->points[i].y);
-        if (isfinite(x) && isfinite(y))
-            fprintf(
-                stream, "M%.1f %.1fh%.1fV%.1fh%.1fz", x + offset, y, width,
-                y_of(frame, fmax(frame->y.from, frame->y.scale == SVG_LINEAR ? 0 : frame->y.from)),
-                -width);
-    }
-    fputs("\"/>\n", stream);
-}
-
 static void write_panel(FILE *stream, const struct svg_panel *panel, const struct svg_frame *frame)
 {
     const double bottom = frame->top + frame->height;
@@ -593,9 +574,22 @@ static void write_panel(FILE *stream, const struct svg_panel *panel, const struc
             write_text(stream, x + 4, frame->top + 11, "", panel->marks[i].text);
     }
     for (const struct svg_curve *curve = panel->first; curve; curve = curve->next)
-        if (curve->style & SVG_BARS)
-            write_bars(stream, frame, curve, bars++);
-        else {
+        if (curve->style & SVG_BARS) {
+            const double slot = frame->width / (frame->x.to - frame->x.from);
+            const double width = 0.8 * slot / (double)curve->panel->bar_curves;
+            const double offset = -0.4 * slot + (double)bars++ * width;
+            fprintf(stream, "<path fill=\"%s\" d=\"", curve->color);
+            for (size_t i = 0; i < curve->count; i++) {
+                const double x = x_of(frame, curve->points[i].x),
+                             y = y_of(frame, curve->points[i].y);
+                if (isfinite(x) && isfinite(y))
+                    fprintf(stream, "M%.1f %.1fh%.1fV%.1fh%.1fz", x + offset, y, width,
+                            y_of(frame, fmax(frame->y.from,
+                                             frame->y.scale == SVG_LINEAR ? 0 : frame->y.from)),
+                            -width);
+            }
+            fputs("\"/>\n", stream);
+        } else {
             bool is_down = false;
             if (!(curve->style & SVG_ALONE)) {
                 fprintf(stream, "<path class=\"curve\" stroke=\"%s\" stroke-width=\"%g\"%s d=\"",

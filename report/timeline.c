@@ -195,42 +195,6 @@ struct node_columns {
     uint32_t first;
 };
 
-struct table {
-    struct timeline *all; /* every column, node columns without their host */
-    struct node_columns *nodes;
-    uint32_t node_count;
-};
-
-static int load_heading(const char *name, char *heading, struct table *table)
-{
-    struct timeline *all = table->all;
-    const char *key;
-
-    strsep(&heading, ",");
-    strsep(&heading, ",");
-    while ((key = strsep(&heading, ","))) {
-        const size_t length = strcspn(key, ":");
-        /* "n1:read_bytes_per_s" starts the columns of n1. Counter names may also contain a colon,
-         * but end differently. */
-        if (key[length] == ':' && strcmp(key + length + 1, FIRST_KEY) == 0) {
-            struct node_columns *node = &table->nodes[table->node_count++];
-            if (length >= sizeof node->host)
-                return fail(EINVAL, "%s: host name of %zu bytes, at most %zu: %.40s...", name,
-                            length, sizeof node->host - 1, key);
-            *node = (struct node_columns){.first = all->column_count};
-            memcpy(node->host, key, length);
-        }
-        if (table->node_count)
-            key += length + (key[length] == ':');
-        if (strlen(key) >= TIMELINE_KEY_BYTES)
-            return fail(EINVAL, "%s: column name of %zu bytes, at most %d: %.40s...", name,
-                        strlen(key), TIMELINE_KEY_BYTES - 1, key);
-        snprintf(all->keys[all->column_count++], TIMELINE_KEY_BYTES, "%s", key);
-    }
-    all->figure_count = all->column_count;
-    return 0;
-}
-
 /* Load "epoch 1+shuffle 2": the phases from from_s to to_s. Phases that lasted until from_s
  * continue. */
 static int load_csv_phases(const char *name, char *phases, double from_s, double to_s,
@@ -309,37 +273,12 @@ static struct timeline *take_columns(const struct timeline *all, uint32_t first,
     return part;
 }
 
-/* The columns before the first node's are the sums. */
-static struct timeline *deal_out(const struct table *table)
-{
-    struct timeline *sum = take_columns(table->all, 0, table->nodes[0].first);
-
-    if (sum)
-        sum->nodes = memory_array(table->node_count, sizeof *sum->nodes);
-    for (uint32_t i = 0; sum && sum->nodes && i < table->node_count; i++) {
-        const uint32_t first = table->nodes[i].first;
-        const uint32_t end =
-            i + 1 < table->node_count ? table->nodes[i + 1].first : table->all->column_count;
-        struct timeline_node *node = &sum->nodes[i];
-        assert(first < end); /* a node has the column that begins it */
-        memcpy(node->host, table->nodes[i].host, sizeof node->host);
-        node->timeline = take_columns(table->all, first, end - first);
-        if (!node->timeline)
-            break;
-        sum->node_count++;
-    }
-    if (sum && sum->node_count < table->node_count) {
-        timeline_destroy(sum);
-        return NULL;
-    }
-    return sum;
-}
-
 struct timeline *report_series_load(const char *name, char *text)
 {
     const size_t bytes = strlen(text);
     size_t columns = 0, rows = 0;
-    char *heading = strsep(&text, "\n");
+    char *heading = strsep(&text, "\n"), *line;
+    const char *key;
 
     if (strncmp(heading, "time_s,phases,", 14) == 0)
         for (const char *at = heading; (at = strchr(at, ',')); at++)
@@ -350,23 +289,66 @@ struct timeline *report_series_load(const char *name, char *text)
         fail(EINVAL, "%s: not an iobench series (written with --series FILE)", name);
         return NULL;
     }
-    struct table table = {.all = timeline_blank((uint32_t)columns - 1, rows, PHASES_MAX),
-                          .nodes = memory_array(columns, sizeof *table.nodes)};
-    struct timeline *timeline = NULL;
-    if (table.all && table.nodes) {
-        table.all->column_count = 0;
-        char *line;
-        int code = load_heading(name, heading, &table);
-        while (code == 0 && (line = strsep(&text, "\n")))
-            if (*line)
-                code = load_csv_row(name, line, table.all, PHASES_MAX);
-        if (code == 0)
-            timeline = table.node_count ? deal_out(&table) : table.all;
+    /* Every column, those of nodes without their host. */
+    struct timeline *all = timeline_blank((uint32_t)columns - 1, rows, PHASES_MAX), *timeline = all;
+    struct node_columns *nodes = memory_array(columns, sizeof *nodes);
+    uint32_t node_count = 0;
+    int code = all && nodes ? 0 : -ENOMEM;
+    if (code == 0)
+        all->column_count = 0;
+    strsep(&heading, ",");
+    strsep(&heading, ",");
+    while (code == 0 && (key = strsep(&heading, ","))) {
+        const size_t length = strcspn(key, ":");
+        /* "n1:read_bytes_per_s" starts the columns of n1. Counter names may also contain a colon,
+         * but end differently. */
+        if (key[length] == ':' && strcmp(key + length + 1, FIRST_KEY) == 0) {
+            struct node_columns *node = &nodes[node_count++];
+            if (length >= sizeof node->host) {
+                code = fail(EINVAL, "%s: host name of %zu bytes, at most %zu: %.40s...", name,
+                            length, sizeof node->host - 1, key);
+                break;
+            }
+            *node = (struct node_columns){.first = all->column_count};
+            memcpy(node->host, key, length);
+        }
+        if (node_count)
+            key += length + (key[length] == ':');
+        if (strlen(key) >= TIMELINE_KEY_BYTES)
+            code = fail(EINVAL, "%s: column name of %zu bytes, at most %d: %.40s...", name,
+                        strlen(key), TIMELINE_KEY_BYTES - 1, key);
+        else
+            snprintf(all->keys[all->column_count++], TIMELINE_KEY_BYTES, "%s", key);
     }
-    if (timeline != table.all)
-        timeline_destroy(table.all);
-    free(table.nodes);
-    return timeline;
+    if (code == 0)
+        all->figure_count = all->column_count;
+    while (code == 0 && (line = strsep(&text, "\n")))
+        if (*line)
+            code = load_csv_row(name, line, all, PHASES_MAX);
+    if (code == 0 && node_count) { /* the columns before the first node's are the sums */
+        timeline = take_columns(all, 0, nodes[0].first);
+        if (timeline)
+            timeline->nodes = memory_array(node_count, sizeof *timeline->nodes);
+        for (uint32_t i = 0; timeline && timeline->nodes && i < node_count; i++) {
+            const uint32_t first = nodes[i].first;
+            const uint32_t end = i + 1 < node_count ? nodes[i + 1].first : all->column_count;
+            struct timeline_node *node = &timeline->nodes[i];
+            assert(first < end); /* a node has the column that begins it */
+            memcpy(node->host, nodes[i].host, sizeof node->host);
+            node->timeline = take_columns(all, first, end - first);
+            if (!node->timeline)
+                break;
+            timeline->node_count++;
+        }
+        if (timeline && timeline->node_count < node_count)
+            code = -ENOMEM;
+    }
+    free(nodes);
+    if (code && timeline != all)
+        timeline_destroy(timeline);
+    if (code || timeline != all)
+        timeline_destroy(all);
+    return code ? NULL : timeline;
 }
 
 /* ---- JSON ---- */

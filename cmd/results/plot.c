@@ -101,43 +101,6 @@ static struct timeline *load(const char *path, uint64_t job, struct page *page)
     return timeline;
 }
 
-static int load_all(const struct invocation *invocation, struct page *page)
-{
-    const struct plot_settings *settings = invocation->settings;
-    const uint32_t files = (uint32_t)invocation->count;
-
-    if (files > CHART_SOURCES)
-        return fail(EINVAL, "at most %d series per chart", CHART_SOURCES);
-    page->is_only = files == 1;
-    for (uint32_t i = 0; i < files; i++) {
-        page->timelines[i] = load(invocation->operands[i], settings->job, page);
-        if (!page->timelines[i])
-            return -EINVAL;
-        page->files++;
-    }
-    if (page->results && page->results < files)
-        return fail(EINVAL, "results are runs, profiles and series are nodes: chart them apart");
-    for (uint32_t i = 0; i < files; i++) {
-        const uint32_t nodes = page->timelines[i]->node_count;
-        uint32_t room = CHART_SOURCES - page->count - (files - i - 1);
-        if (page->results > 1)
-            room = 0;
-        if (nodes > room && !page->results)
-            snprintf(page->names[i], NAME_BYTES, "%u nodes", nodes);
-        /* Nodes of one job share a clock, whatever their time of day. Nodes that do not fit are
-         * drawn as a sum. */
-        if (nodes == 0 || nodes > room)
-            page->sources[page->count++] =
-                (struct chart_source){page->names[i], page->timelines[i]};
-        for (uint32_t k = 0; k < nodes && nodes <= room; k++) {
-            struct timeline_node *node = &page->timelines[i]->nodes[k];
-            node->timeline->start_unix_ns = page->timelines[i]->start_unix_ns;
-            page->sources[page->count++] = (struct chart_source){node->host, node->timeline};
-        }
-    }
-    return 0;
-}
-
 static int run_plot(const struct invocation *invocation)
 {
     const struct plot_settings *settings = invocation->settings;
@@ -153,7 +116,36 @@ static int run_plot(const struct invocation *invocation)
     } else if (svg_check_path(path)) {
         status = command_misused(invocation);
     } else {
-        int code = load_all(invocation, page);
+        const uint32_t files = (uint32_t)invocation->count;
+        int code =
+            files > CHART_SOURCES ? fail(EINVAL, "at most %d series per chart", CHART_SOURCES) : 0;
+        page->is_only = files == 1;
+        for (uint32_t i = 0; i < files && code == 0; i++) {
+            page->timelines[i] = load(invocation->operands[i], settings->job, page);
+            code = page->timelines[i] ? 0 : -EINVAL;
+            page->files += code == 0;
+        }
+        if (code == 0 && page->results && page->results < files)
+            code =
+                fail(EINVAL, "results are runs, profiles and series are nodes: chart them apart");
+        for (uint32_t i = 0; i < files && code == 0; i++) {
+            const uint32_t nodes = page->timelines[i]->node_count;
+            uint32_t room = CHART_SOURCES - page->count - (files - i - 1);
+            if (page->results > 1)
+                room = 0;
+            if (nodes > room && !page->results)
+                snprintf(page->names[i], NAME_BYTES, "%u nodes", nodes);
+            /* Nodes of one job share a clock, whatever their time of day. Nodes that do not fit are
+             * drawn as a sum. */
+            if (nodes == 0 || nodes > room)
+                page->sources[page->count++] =
+                    (struct chart_source){page->names[i], page->timelines[i]};
+            for (uint32_t k = 0; k < nodes && nodes <= room; k++) {
+                struct timeline_node *node = &page->timelines[i]->nodes[k];
+                node->timeline->start_unix_ns = page->timelines[i]->start_unix_ns;
+                page->sources[page->count++] = (struct chart_source){node->host, node->timeline};
+            }
+        }
         struct chart chart = {0};
         char *title = file_format_path("%s%s%s", settings->title,
                                        *settings->title && *page->marks ? "; " : "", page->marks);

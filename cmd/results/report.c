@@ -770,42 +770,6 @@ static json_t *comparisons_of(const struct report_data *data)
     return array;
 }
 
-/* Return the island without charts: "results", "scaling", "comparisons", "others". NULL with a
- * reason. */
-static json_t *data_island(const struct report_data *data)
-{
-    json_t *island = json_object();
-    json_t *comparisons = data->count ? comparisons_of(data) : json_array();
-
-    json_t *array = json_array();
-    size_t epochs_left = EPOCHS_SHOWN;
-    for (size_t i = 0; i < data->count; i++) {
-        json_t *object = json_object();
-        json_put_text(object, "name", data->results[i].name);
-        json_object_set_new(object, "job", job_of(data->results[i].job, &epochs_left));
-        json_array_append_new(array, object);
-    }
-    json_object_set_new(island, "results", array);
-    json_object_set_new(island, "scaling", pictures_scaling_rows(data->results, data->count));
-    json_object_set_new(island, "comparisons", comparisons);
-    json_t *others_of = json_array();
-    size_t index;
-    json_t *other;
-    json_array_foreach(data->others, index, other)
-    {
-        const json_t *document = json_object_get(other, "document");
-        json_t *object = json_object();
-        json_object_set(object, "name", json_object_get(other, "name"));
-        json_object_set_new(object, "document", pick(document, documents_kind(document)->picked));
-        json_array_append_new(others_of, object);
-    }
-    json_object_set_new(island, "others", others_of);
-    if (comparisons && json_check() == 0)
-        return island;
-    json_decref(island);
-    return NULL;
-}
-
 struct report_page {
     struct report_data data;
     struct text_stream streams[HTML_SECTIONS], words;
@@ -977,19 +941,42 @@ static int fill_page(struct report_page *page)
     size_t bytes;
     int code = text_stream_open(&page->words);
 
+    const struct report_data *data = &page->data;
+    json_t *island = page->island = json_object();
+    json_t *comparisons = data->count ? comparisons_of(data) : json_array();
     page->charts = json_array();
-    page->island = data_island(&page->data);
+    json_t *array = json_array();
+    size_t epochs_left = EPOCHS_SHOWN;
+    for (size_t i = 0; i < data->count; i++) {
+        json_t *object = json_object();
+        json_put_text(object, "name", data->results[i].name);
+        json_object_set_new(object, "job", job_of(data->results[i].job, &epochs_left));
+        json_array_append_new(array, object);
+    }
+    json_object_set_new(island, "results", array);
+    json_object_set_new(island, "scaling", pictures_scaling_rows(data->results, data->count));
+    json_object_set_new(island, "comparisons", comparisons);
+    json_t *others_of = json_array();
+    size_t index;
+    json_t *other;
+    json_array_foreach(data->others, index, other)
+    {
+        const json_t *document = json_object_get(other, "document");
+        json_t *object = json_object();
+        json_object_set(object, "name", json_object_get(other, "name"));
+        json_object_set_new(object, "document", pick(document, documents_kind(document)->picked));
+        json_array_append_new(others_of, object);
+    }
+    json_object_set_new(island, "others", others_of);
     for (int i = 0; i < HTML_SECTIONS && code == 0; i++)
         code = text_stream_open(&page->streams[i]);
-    if (code == 0 && !page->island)
-        code = -ENOMEM;
+    if (code == 0)
+        code = comparisons ? json_check() : -ENOMEM;
     if (code == 0) {
         /* Leave out series that cannot be charted: the figures above do not depend on them. */
-        const struct report_data *data = &page->data;
         struct timeline *timelines[CHARTS_MOST];
         struct chart_source sources[CHARTS_MOST];
         uint32_t count = 0, curves = 0;
-        code = 0;
         for (size_t i = 0; i < data->count && count < CHARTS_MOST; i++) {
             const json_t *series = json_object_get(data->results[i].job, "series");
             timelines[count] =
@@ -1035,7 +1022,6 @@ static int fill_page(struct report_page *page)
     if (code)
         return code;
     FILE *stream = page->words.stream;
-    const struct report_data *data = &page->data;
     for (size_t i = 0; i < data->count; i++) {
         const json_t *entries = json_object_get(data->results[i].job, "entries");
         fputs("<h3>", stream);

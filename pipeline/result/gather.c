@@ -333,14 +333,6 @@ static bool is_alike(const char *one, const char *other)
     return true;
 }
 
-static bool has(const struct notices_report *report, const char *text)
-{
-    for (uint32_t i = 0; i < report->count; i++)
-        if (is_alike(report->texts[i], text))
-            return true;
-    return false;
-}
-
 int gather_notices(struct ranks *ranks, struct result *result)
 {
     const uint32_t count = ranks->place.ranks;
@@ -369,8 +361,11 @@ int gather_notices(struct ranks *ranks, struct result *result)
             char others[48] = "";
             uint32_t below = 0, above = 0;
             for (uint32_t other = 0; other < count; other++)
-                if (other != i && has(&all[other], text))
-                    ++*(other < i ? &below : &above);
+                for (uint32_t n = 0; other != i && n < all[other].count; n++)
+                    if (is_alike(all[other].texts[n], text)) {
+                        ++*(other < i ? &below : &above);
+                        break;
+                    }
             if (above)
                 snprintf(others, sizeof others, " and %u other%s", above, above == 1 ? "" : "s");
             if (below == 0) /* else that rank's notice names this one */

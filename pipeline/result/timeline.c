@@ -575,34 +575,26 @@ static int add_link(void *context, const char *name, unsigned char type)
     return 0;
 }
 
-static int find_places(struct places *places, const char *data)
-{
-    struct folder folder = {.fd = -1};
-    struct stat status = {0};
-
-    *places = (struct places){.data = data, .paths = {strdup(data)}};
-    if (!places->paths[0])
-        return -ENOMEM;
-    places->count = 1;
-    if (stat(data, &status) || !S_ISDIR(status.st_mode))
-        return 0;
-    places->devices[0] = status.st_dev;
-    int code = folder_open(&folder, data);
-    if (code == 0)
-        code = folder_list(&folder, add_link, places);
-    folder_close(&folder);
-    if (code != -ENOMEM) /* a folder that cannot be listed fails the job, not its telemetry */
-        fail_clear();
-    return code == -ENOMEM ? code : 0;
-}
-
 static int start_sampler(struct recorder *recorder, const char *data)
 {
-    struct places places;
+    struct places places = {.data = data, .paths = {strdup(data)}, .count = 1};
+    struct folder folder = {.fd = -1};
+    struct stat status = {0};
     const struct plugin_choice own = {.plugin = &meter_probe.plugin, .settings = &recorder->list};
     const uint32_t count = recorder->ranks->place.local_ranks;
     const uint64_t space = seat_of(recorder, 0)->pid_space;
-    int code = find_places(&places, data);
+    int code = places.paths[0] ? 0 : -ENOMEM;
+    if (code == 0 && stat(data, &status) == 0 && S_ISDIR(status.st_mode)) {
+        places.devices[0] = status.st_dev;
+        code = folder_open(&folder, data);
+        if (code == 0)
+            code = folder_list(&folder, add_link, &places);
+        folder_close(&folder);
+        if (code != -ENOMEM) { /* a folder that cannot be listed fails the job, not its telemetry */
+            fail_clear();
+            code = 0;
+        }
+    }
     recorder->meters = memory_array(count, sizeof *recorder->meters);
     recorder->pids = memory_array(count, sizeof *recorder->pids);
     if (!recorder->meters || !recorder->pids)
