@@ -849,35 +849,6 @@ static int draw_all(const struct sizing_request *request, struct sizing_answer *
     return code;
 }
 
-static void set_needs(struct sizing_answer *answer)
-{
-    const struct sizing_plant *plant = &answer->plant;
-    const double read = plant->of[SIZING_SAMPLE_BYTES] * plant->of[SIZING_AMPLIFICATION];
-    const double goal = answer->goal_samples_per_s;
-    const double saved = plant->of[SIZING_CHECKPOINT_BYTES];
-    const double lost = SIZING_SAVING_SHARE / (1 - SIZING_SAVING_SHARE);
-    const double interval_s = plant->of[SIZING_CHECKPOINT_INTERVAL_S];
-    const double batch = plant->nodes * plant->of[SIZING_GPUS] * plant->of[SIZING_BATCH] * read;
-
-    answer->storage_bytes_per_s = goal * read;
-    answer->storage_reads_per_s = answer->storage_bytes_per_s / plant->of[SIZING_READ_BYTES];
-    answer->node_bytes_per_s = answer->storage_bytes_per_s / plant->nodes;
-    answer->cores = goal / plant->nodes * (plant->of[SIZING_DECODE_S] + plant->of[SIZING_LOAD_S]);
-    answer->start_bytes = batch * (plant->of[SIZING_PREFETCH] + 1);
-    answer->start_bytes_per_s =
-        sizing_step_s(plant) > 0 ? answer->start_bytes / sizing_step_s(plant) : 0;
-    answer->fabric_bytes_per_s = sizing_hidden_exchange_rate(plant);
-    /* Young's interval is sqrt(2 M s) for a saving time s: s / sqrt(2 M s) = lost. */
-    answer->checkpoint_write_per_s =
-        saved / (interval_s > 0 ? lost * interval_s : 2 * lost * lost * sizing_mtbf_s(plant));
-    /* Each failure costs a restore. */
-    answer->checkpoint_read_per_s = saved / (SIZING_SAVING_SHARE * sizing_mtbf_s(plant));
-    answer->checkpoint_s = sizing_checkpoint_s(plant);
-    answer->checkpoint_interval_s = sizing_checkpoint_interval_s(plant);
-    if (answer->checkpoint_s > 0)
-        answer->checkpoint_bytes_per_s = plant->of[SIZING_CHECKPOINT_BYTES] / answer->checkpoint_s;
-}
-
 static int compare_upgrades(const void *one, const void *other)
 {
     const struct sizing_upgrade *a = one, *b = other;
@@ -935,10 +906,34 @@ int sizing_answer(const struct sizing_request *request, struct sizing_answer *an
                         row->summary);
         }
     answer->plant = plant_of(request, NULL);
-    answer->goal_samples_per_s = request->busy * request->gpus * inputs->of[SIZING_GPU_RATE].value;
+    const double goal = request->busy * request->gpus * inputs->of[SIZING_GPU_RATE].value;
     answer->first = sizing_rates(&answer->plant, 0);
     answer->later = sizing_rates(&answer->plant, 1);
-    set_needs(answer);
+    answer->goal_samples_per_s = goal;
+    /* What that goal needs. */
+    const struct sizing_plant *plant = &answer->plant;
+    const double read = plant->of[SIZING_SAMPLE_BYTES] * plant->of[SIZING_AMPLIFICATION];
+    const double saved = plant->of[SIZING_CHECKPOINT_BYTES];
+    const double lost = SIZING_SAVING_SHARE / (1 - SIZING_SAVING_SHARE);
+    const double interval_s = plant->of[SIZING_CHECKPOINT_INTERVAL_S];
+    const double batch = plant->nodes * plant->of[SIZING_GPUS] * plant->of[SIZING_BATCH] * read;
+    answer->storage_bytes_per_s = goal * read;
+    answer->storage_reads_per_s = answer->storage_bytes_per_s / plant->of[SIZING_READ_BYTES];
+    answer->node_bytes_per_s = answer->storage_bytes_per_s / plant->nodes;
+    answer->cores = goal / plant->nodes * (plant->of[SIZING_DECODE_S] + plant->of[SIZING_LOAD_S]);
+    answer->start_bytes = batch * (plant->of[SIZING_PREFETCH] + 1);
+    answer->start_bytes_per_s =
+        sizing_step_s(plant) > 0 ? answer->start_bytes / sizing_step_s(plant) : 0;
+    answer->fabric_bytes_per_s = sizing_hidden_exchange_rate(plant);
+    /* Young's interval is sqrt(2 M s) for a saving time s: s / sqrt(2 M s) = lost. */
+    answer->checkpoint_write_per_s =
+        saved / (interval_s > 0 ? lost * interval_s : 2 * lost * lost * sizing_mtbf_s(plant));
+    /* Each failure costs a restore. */
+    answer->checkpoint_read_per_s = saved / (SIZING_SAVING_SHARE * sizing_mtbf_s(plant));
+    answer->checkpoint_s = sizing_checkpoint_s(plant);
+    answer->checkpoint_interval_s = sizing_checkpoint_interval_s(plant);
+    if (answer->checkpoint_s > 0)
+        answer->checkpoint_bytes_per_s = plant->of[SIZING_CHECKPOINT_BYTES] / answer->checkpoint_s;
     int code = sizing_simulate(&answer->plant, 0, request->seed, &answer->outcome);
     if (code == 0)
         code = draw_all(request, answer);

@@ -503,15 +503,10 @@ static int size_page_acceptance(const struct size_case *cluster, const char *pat
             "# Storage must sustain %s, read by all %.0f nodes at once. Mount it on each of them;\n"
             "# set data= to a data set there (iobench pack synthetic:... makes one) that is at\n"
             "# least five times as large as the memory of a node, and start one rank a node:\n"
-            "#\n",
-            cluster->storage, cluster->gpus, cluster->gpu, cluster->network,
-            words_byte_rate(answer->storage_bytes_per_s, rate), nodes);
-    fprintf(file,
+            "#\n"
             "#     mpirun -n %.0f --map-by node iobench accept.ini\n"
             "#\n"
-            "# Exit status 0: passed. 1: failed; each figure and its goal are in the messages.\n",
-            nodes);
-    fprintf(file,
+            "# Exit status 0: passed. 1: failed; each figure and its goal are in the messages.\n"
             "[global]\n"
             "data=/mnt/set\n"
             "drop-caches=strict\n"
@@ -519,18 +514,18 @@ static int size_page_acceptance(const struct size_case *cluster, const char *pat
             "epochs=1\n"
             "bs=%.0f\n"
             "batch-size=%.0f\n"
-            "prefetch=%.0f\n\n",
-            fmax(512, plant->of[SIZING_READ_BYTES]), plant->of[SIZING_BATCH],
-            plant->of[SIZING_PREFETCH]);
-    fprintf(file,
+            "prefetch=%.0f\n\n"
             "[storage]\n"
             "decode=none\n"
             "require-rate=%.0fB/s\n\n"
             "[storage and CPUs]\n"
             "decode=%s\n"
             "require-samples-per-s=%.6g\n",
-            answer->storage_bytes_per_s, plant->of[SIZING_DECODE_S] > 0 ? "jpeg" : "none",
-            answer->goal_samples_per_s);
+            cluster->storage, cluster->gpus, cluster->gpu, cluster->network,
+            words_byte_rate(answer->storage_bytes_per_s, rate), nodes, nodes,
+            fmax(512, plant->of[SIZING_READ_BYTES]), plant->of[SIZING_BATCH],
+            plant->of[SIZING_PREFETCH], answer->storage_bytes_per_s,
+            plant->of[SIZING_DECODE_S] > 0 ? "jpeg" : "none", answer->goal_samples_per_s);
     if (answer->fabric_bytes_per_s > 0)
         fprintf(
             file,
@@ -904,33 +899,6 @@ static int add_files(struct storage_survey *survey, const char *path, int depth)
                : 0;
 }
 
-static int choose_cells(struct storage_survey *survey)
-{
-    uint64_t sizes[SIZING_CURVE_SIZES], depths[SIZING_CURVE_DEPTHS];
-    const struct option_list size_list = {"read-sizes", option_parse_size, 1 << 30,
-                                          SIZING_CURVE_SIZES, true};
-    const struct option_list depth_list = {"depths", option_parse_count, 1 << 16,
-                                           SIZING_CURVE_DEPTHS, true};
-    const int size_count = option_parse_list(&size_list, survey->settings->read_sizes, sizes);
-    const int depth_count = option_parse_list(&depth_list, survey->settings->depths, depths);
-
-    if (size_count < 0 || depth_count < 0)
-        return -EINVAL;
-    for (int i = 0; i < size_count; i++) {
-        if (sizes[i] % 4096)
-            return fail(EINVAL, "--read-sizes: %llu is not a multiple of 4 KiB",
-                        (unsigned long long)sizes[i]);
-        const uint64_t places = service_places(survey->files, (uint32_t)sizes[i]);
-        for (int k = 0; k < depth_count && places; k++)
-            if (k == 0 || sizes[i] * depths[k] <= memory_most)
-                survey->cells[survey->cell_count++] =
-                    (struct cell){.read_bytes = (uint32_t)sizes[i], .depth = (uint32_t)depths[k]};
-    }
-    return survey->cell_count ? 0
-                              : fail(ENODATA, "--measure %s: no file is as large as a read",
-                                     survey->settings->measure);
-}
-
 /* ---- measuring ---- */
 
 /* Collective. Find out whether each node has a storage of its own: then figures are those of a
@@ -976,22 +944,56 @@ static int choose_reader(struct storage_survey *survey, bool direct)
     return code;
 }
 
-/* The file system may refuse to bypass the page cache. */
-static int open_reader(struct storage_survey *survey)
+/* Find the files, the cells that they have room for, memory and a reader. */
+static int prepare(struct storage_survey *survey)
 {
+    const char *path = survey->settings->measure;
+    uint64_t sizes[SIZING_CURVE_SIZES], depths[SIZING_CURVE_DEPTHS], bytes = 0;
+    const struct option_list size_list = {"read-sizes", option_parse_size, 1 << 30,
+                                          SIZING_CURVE_SIZES, true};
+    const struct option_list depth_list = {"depths", option_parse_count, 1 << 16,
+                                           SIZING_CURVE_DEPTHS, true};
     struct service_figures figures;
-    const struct cell *cell = &survey->cells[0];
+
+    survey->files = catalog_create(path, "files");
+    int code = survey->files ? add_files(survey, path, 0) : -ENOMEM;
+    if (code == 0 && survey->files->shard_count == 0)
+        code = fail(ENODATA, "--measure %s: no files to read", path);
+    if (code)
+        return code;
+    const int size_count = option_parse_list(&size_list, survey->settings->read_sizes, sizes);
+    const int depth_count = option_parse_list(&depth_list, survey->settings->depths, depths);
+    if (size_count < 0 || depth_count < 0)
+        return -EINVAL;
+    for (int i = 0; i < size_count; i++) {
+        if (sizes[i] % 4096)
+            return fail(EINVAL, "--read-sizes: %llu is not a multiple of 4 KiB",
+                        (unsigned long long)sizes[i]);
+        const uint64_t places = service_places(survey->files, (uint32_t)sizes[i]);
+        for (int k = 0; k < depth_count && places; k++) {
+            if (k && sizes[i] * depths[k] > memory_most)
+                continue;
+            survey->cells[survey->cell_count++] =
+                (struct cell){.read_bytes = (uint32_t)sizes[i], .depth = (uint32_t)depths[k]};
+            bytes = sizes[i] * depths[k] > bytes ? sizes[i] * depths[k] : bytes;
+        }
+    }
+    if (survey->cell_count == 0)
+        return fail(ENODATA, "--measure %s: no file is as large as a read", path);
+    survey->memory = (struct iovec){.iov_base = memory_pages(bytes), .iov_len = bytes};
+    if (!survey->memory.iov_base)
+        return -ENOMEM;
+    memset(survey->memory.iov_base, 0, bytes); /* page faults stay off the clock */
     const struct service one = {.catalog = survey->files,
                                 .reader = &survey->reader,
-                                .read_bytes = cell->read_bytes,
+                                .read_bytes = survey->cells[0].read_bytes,
                                 .depth = 1,
                                 .timeout_ns = timeout_ns,
                                 .memory = survey->memory};
-    int code = choose_reader(survey, true);
-
+    code = choose_reader(survey, true);
     if (code == 0)
         code = service_measure(&one, &figures);
-    if (code == -EINVAL && survey->is_direct) {
+    if (code == -EINVAL && survey->is_direct) { /* the file system may refuse to bypass its cache */
         code = choose_reader(survey, false);
         if (code == 0)
             code = service_measure(&one, &figures);
@@ -1000,61 +1002,7 @@ static int open_reader(struct storage_survey *survey)
     return code;
 }
 
-static int prepare(struct storage_survey *survey)
-{
-    const char *path = survey->settings->measure;
-    uint64_t bytes = 0;
-
-    survey->files = catalog_create(path, "files");
-    int code = survey->files ? add_files(survey, path, 0) : -ENOMEM;
-    if (code == 0 && survey->files->shard_count == 0)
-        code = fail(ENODATA, "--measure %s: no files to read", path);
-    if (code == 0)
-        code = choose_cells(survey);
-    for (uint32_t i = 0; i < survey->cell_count; i++) {
-        const struct cell *cell = &survey->cells[i];
-        const uint64_t needed = (uint64_t)cell->read_bytes * cell->depth;
-        bytes = needed > bytes ? needed : bytes;
-    }
-    if (code)
-        return code;
-    survey->memory = (struct iovec){.iov_base = memory_pages(bytes), .iov_len = bytes};
-    if (!survey->memory.iov_base)
-        return -ENOMEM;
-    memset(survey->memory.iov_base, 0, bytes); /* page faults stay off the clock */
-    return open_reader(survey);
-}
-
-/* ---- did the bytes leave storage? ---- */
-
-/* Collective. Neither reads past the page cache nor a rate that looks like a disk's prove it: files
- * have holes, and file systems read some files through the page cache all the same. */
-static int ask_witness(struct storage_survey *survey, const struct storage_bytes *before)
-{
-    struct storage_bytes after;
-    struct storage_share share;
-
-    storage_read(survey->storage, &after);
-    storage_between(survey->storage, before, &after, &share);
-    const bool is_local = store_is_local(survey->settings->measure);
-    const bool counts = !share.of_node || survey->ranks.place.local_rank == 0;
-    double sums[] = {(double)survey->bytes, counts ? (double)share.bytes : 0,
-                     !(share.known || share.in_memory) || !is_local, share.of_node};
-    int code = ranks_sum(&survey->ranks, sums, 4);
-    const double percent = sums[0] > 0 ? 100 * sums[1] / sums[0] : NAN;
-
-    survey->others_read = sums[2] <= 0 && sums[3] > 0 && percent > share_most;
-    survey->left_percent = sums[2] > 0 || survey->others_read ? NAN : percent;
-    snprintf(survey->witness, sizeof survey->witness, "%s",
-             share.known ? share.method
-             : is_local  ? share.reason
-                         : "it bypasses the kernel's file systems, which do not count it");
-    if (survey->others_read)
-        snprintf(survey->witness, sizeof survey->witness, "others read, too: %.1f%%, %.100s",
-                 percent, share.method);
-    return code;
-}
-
+/* Collective. */
 static int measure_and_ask(struct storage_survey *survey)
 {
     struct line line = line_start();
@@ -1113,7 +1061,31 @@ static int measure_and_ask(struct storage_survey *survey)
         survey->cells[i].rate = stats_summarise(survey->cells[i].rates, ROUNDS);
     if (code == 0)
         code = gather_guard(&survey->ranks, &survey->guard);
-    return code ? code : ask_witness(survey, &before);
+    if (code)
+        return code;
+    /* Did the bytes leave storage? Neither reads past the page cache nor a rate that looks like a
+     * disk's prove it: files have holes, and file systems read some files through the page cache
+     * all the same. */
+    struct storage_bytes after;
+    struct storage_share share;
+    storage_read(survey->storage, &after);
+    storage_between(survey->storage, &before, &after, &share);
+    const bool is_local = store_is_local(survey->settings->measure);
+    const bool counts = !share.of_node || survey->ranks.place.local_rank == 0;
+    double sums[] = {(double)survey->bytes, counts ? (double)share.bytes : 0,
+                     !(share.known || share.in_memory) || !is_local, share.of_node};
+    code = ranks_sum(&survey->ranks, sums, 4);
+    const double percent = sums[0] > 0 ? 100 * sums[1] / sums[0] : NAN;
+    survey->others_read = sums[2] <= 0 && sums[3] > 0 && percent > share_most;
+    survey->left_percent = sums[2] > 0 || survey->others_read ? NAN : percent;
+    snprintf(survey->witness, sizeof survey->witness, "%s",
+             share.known ? share.method
+             : is_local  ? share.reason
+                         : "it bypasses the kernel's file systems, which do not count it");
+    if (survey->others_read)
+        snprintf(survey->witness, sizeof survey->witness, "others read, too: %.1f%%, %.100s",
+                 percent, share.method);
+    return code;
 }
 
 /* ---- the result ---- */
