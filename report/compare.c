@@ -247,8 +247,7 @@ int compare_groups(const struct compare_group *a, const struct compare_group *b,
     if (comparison->basis == COMPARE_NOTHING && comparison->a.sessions > 1 &&
         comparison->b.sessions > 1)
         comparison->basis = COMPARE_SESSIONS;
-    /* Each result of both sides with each other one: a set may be replaced between those of one
-     * side. */
+    /* Each result with each other one: a set may be replaced between those of one side, too. */
     for (size_t i = 0; i < a->count + b->count; i++)
         for (size_t k = 0; k < i; k++) {
             const enum load_data pair =

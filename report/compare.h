@@ -70,8 +70,7 @@ struct compare_group {
 int compare_groups(const struct compare_group *a, const struct compare_group *b,
                    struct comparison *comparison);
 
-/* Correct each figure's p by Holm's method, over comparisons with one A. count: at most
- * PAIRED_HOLM_MAX. */
+/* Correct each figure's p by Holm, over at most PAIRED_HOLM_MAX comparisons with one A. */
 void compare_correct(struct comparison *comparisons, size_t count);
 
 /* Is the difference significant? alpha: usually 0.05. */

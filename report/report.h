@@ -53,8 +53,7 @@ void report_figures(json_t *object, const struct figure *rows, size_t count, con
 json_t *latency_json(const struct histogram *all, const struct histogram *kinds, bool quantiles);
 /* "p50 3.16 ms, ..., max 10.5 ms" of all. Returns text. */
 char *latency_text(const struct histogram *all, char *text, size_t bytes);
-/* "; first epoch p50 ..., p99 ...; later epochs ...", or "" if there was one epoch. Returns text.
- */
+/* "; first epoch p50 ..., p99 ...; later epochs ...", or "" of one epoch. Returns text. */
 char *latency_text_by_epoch(const struct histogram *kinds, char *text, size_t bytes);
 
 /* Print a table of lowest, median and highest rank, and the straggler; nothing for one rank. */
@@ -69,16 +68,14 @@ char *report_step(const struct result_epoch *total, uint32_t ranks, char *text, 
 /* Describe the trainer's device memory: "; 3.2 GiB of the GPU, ...", or "". Returns text. */
 char *report_device_memory(const struct trainer_memory *memory, char *text, size_t text_bytes);
 
-/* Digits in results: 60 s prints as 60.0, not 60.000000000000007, and a time of this century to a
- * microsecond. */
+/* Digits in results: 60 s is 60.0, not 60.000000000000007, and a time of today has microseconds. */
 enum { REPORT_DIGITS = 15 };
 
 /* Format a document as text, to be freed: arrays of plain values on one line, real numbers with
  * `digits` digits (6 in such arrays). Returns NULL with a reason. */
 char *report_json_text(const json_t *value, int digits);
 
-/* Write one row per time bin: figures, then every counter; for several nodes the sums, then each
- * node's. */
+/* Write a row per time bin: figures, then counters; of several nodes the sums, then each node's. */
 void report_series_csv(FILE *stream, const struct timeline *timeline);
 /* Read a table back, as far as it holds the series: phases start and end with rows and have no run;
  * nodes have the rows and phases of all. Modifies text. Returns NULL with a reason. */

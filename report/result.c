@@ -59,8 +59,7 @@ static json_t *histogram_json(const struct histogram *latency, bool quantiles)
         report_null(object, "mean_s", "nothing read");
     if (!quantiles)
         return object;
-    /* Pairs of a share of the reads and the latency that they did not exceed, down to single reads.
-     */
+    /* Pairs of a share of the reads and the latency that they did not exceed, to single reads. */
     json_t *pairs = json_array();
     for (size_t i = 0; i < sizeof shares / sizeof shares[0]; i++) {
         if ((1 - shares[i]) * (double)latency->count < 1)

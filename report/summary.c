@@ -379,7 +379,7 @@ int summary_make(const struct result *result, struct summary *summary)
     make_limit(result, &collection, summary);
 
     if (summary->limit == RESULT_LIMIT_STORAGE && head_count) {
-        /* A burst counts if it is large, or if all runs agree on it by the one-sided t test of
+        /* A burst counts if it is large, or all runs agree on it by the one-sided t test of
          * logarithms. */
         const size_t count = head_count < HEADS_MOST ? head_count : HEADS_MOST;
         double ones[HEADS_MOST];

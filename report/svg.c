@@ -299,8 +299,7 @@ static void cover(struct svg_axis *axis, double value)
     axis->to = fmax(axis->to, value);
 }
 
-/* Return the nearest power of two, or of ten times 1, 2 or 5, that is not above value (not below if
- * up). */
+/* Return the nearest power of two, or of ten times 1, 2 or 5, not above value (up: not below). */
 static double round_log(enum svg_scale scale, double value, bool up)
 {
     if (scale != SVG_LOG)

@@ -38,8 +38,7 @@ enum svg_scale {
     SVG_BARE /* no ticks */
 };
 
-/* from, to: the axis covers at least this range; NAN: that of the data. A linear y axis also covers
- * 0. */
+/* from, to: the axis covers at least this; NAN: the data. A linear y axis also covers 0. */
 void svg_x(struct svg_panel *panel, const char *label, enum svg_scale scale, double from,
            double to);
 void svg_y(struct svg_panel *panel, const char *label, enum svg_scale scale, double from,
@@ -56,8 +55,8 @@ enum svg_style {
     SVG_ALONE = 16 /* points without a line */
 };
 
-/* Bars of several curves at one x stand side by side. color: one of svg_color(), or "#rrggbb";
- * static. */
+/* Bars of several curves at one x stand side by side. color: of svg_color(), or "#rrggbb"; static.
+ */
 struct svg_curve *svg_curve(struct svg_panel *panel, const char *name, const char *color,
                             double width, unsigned style);
 /* A value that is not finite interrupts the line. */

@@ -195,8 +195,8 @@ struct node_columns {
     uint32_t first;
 };
 
-/* Load "epoch 1+shuffle 2": the phases from from_s to to_s. Phases that lasted until from_s
- * continue. */
+/* Load "epoch 1+shuffle 2", the phases from from_s to to_s. Those that lasted to from_s continue.
+ */
 static int load_csv_phases(const char *name, char *phases, double from_s, double to_s,
                            struct timeline *timeline, uint64_t capacity)
 {

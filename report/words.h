@@ -14,8 +14,8 @@ enum { WORDS_BYTES = 48, WORDS_WINDOW_BYTES = 128 };
 
 /* "1,281,167" */
 const char *words_count(uint64_t count, char *text);
-/* Three to four significant digits: "7,912", "82.6", "1.04", "0.52"; of less one, "0.004"; "-" if
- * not finite. */
+/* Three to four significant digits: "7,912", "82.6", "0.52"; of less one, "0.004"; "-" if not
+ * finite. */
 const char *words_rate(double rate, char *text);
 /* "76.12%", "100.0%" */
 const char *words_percent(double share, char *text);

@@ -133,8 +133,7 @@ enum { LATENCIES_MOST = 16 };
 
 /* ---- scaling ---- */
 
-/* 0: the samples of the job are the same on any number of ranks (strong scaling); else of a rank.
- */
+/* 0: the job has the same samples on any number of ranks (strong scaling); else a rank has. */
 static const char per_rank[] = "settings.limit_samples_per_rank";
 
 /* The order that was used: --shuffle may be auto. */
@@ -452,8 +451,7 @@ static bool draw_checkpoints(struct svg *svg, const json_t *document)
     return true;
 }
 
-/* ---- a fabric: latency and bandwidth over message size, all pairs as a heat map, collectives ----
- */
+/* ---- a fabric: latency and bandwidth over message size, all pairs as a map, collectives ---- */
 
 enum { RANKS_DRAWN = 256, COLLECTIVES_DRAWN = 8 };
 
@@ -658,8 +656,7 @@ static int data_load(struct report_data *data, const char *path)
         if (code == 0)
             json_array_append(data->documents, document);
         for (size_t i = 0; i < json_array_size(jobs) && code == 0; i++) {
-            /* Name a run by its label, else its file, with more of the path only if two names are
-             * equal. */
+            /* Name a run by its label, else its file, with more only if two names are equal. */
             const json_t *job = json_array_get(jobs, i);
             const char *label = load_text(job, "label"), *file = file_name(path);
             char *name = data->names[data->count];

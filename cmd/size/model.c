@@ -355,8 +355,7 @@ static double compute_s(const struct sizing_plant *plant)
     return rate > 0 ? plant->of[SIZING_BATCH] / rate : 0;
 }
 
-/* Through a node's ports each way. Gradients are reduced inside a node first, so a node sends them
- * once. */
+/* Through a node's ports each way. Gradients are reduced inside a node first, and sent once. */
 static double exchanged_bytes(const struct sizing_plant *plant)
 {
     return gradients_sent_bytes(plant->of[SIZING_GRADIENT_BYTES], plant->nodes);

@@ -31,8 +31,8 @@ struct sizing_curve {
     struct sizing_curve_row rows[SIZING_CURVE_SIZES]; /* by size, ascending */
 };
 
-/* Add or replace a row: "1:12.5e6 +-3%, 4:48e6" is depth:bytes/s. Returns 0, or -EINVAL without a
- * reason. */
+/* Add or replace a row: "1:12.5e6 +-3%, 4:48e6" is depth:bytes/s. Returns 0 or -EINVAL, no reason.
+ */
 int sizing_curve_parse(struct sizing_curve *curve, double read_bytes, const char *text);
 /* Write a row as parse() reads it. */
 void sizing_curve_print(FILE *stream, const struct sizing_curve_row *row);
@@ -159,8 +159,7 @@ double sizing_node_bytes_per_s(const struct sizing_plant *plant, unsigned epoch)
 double sizing_exchange_s(const struct sizing_plant *plant);                       /* of gradients */
 double sizing_step_s(const struct sizing_plant *plant);   /* compute and exchange, overlapped */
 double sizing_decode_s(const struct sizing_plant *plant); /* per sample, all threads of a node */
-/* A node's bytes/s each way at which the backward pass hides the exchange; 0: nothing to exchange.
- */
+/* A node's bytes/s each way at which the backward pass hides the exchange; 0: there is none. */
 double sizing_hidden_exchange_rate(const struct sizing_plant *plant);
 double sizing_mtbf_s(const struct sizing_plant *plant); /* of the whole job */
 double sizing_checkpoint_s(const struct sizing_plant *plant);

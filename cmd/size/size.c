@@ -160,8 +160,7 @@ int size_recording_load(const char *path, struct size_recording *recording)
         .spread = fabs(halves[0].bytes / halves[0].seconds - halves[1].bytes / halves[1].seconds) /
                   (2 * read / seconds),
     };
-    /* Of a few reads of a disk beside the storage that is read from, nothing follows for that one.
-     */
+    /* A few reads of a disk beside the storage that is read from say nothing of that one. */
     recording->read_bytes = reads.bytes > read / 2 ? reads.bytes / reads.count : 0;
     return 0;
 }
@@ -828,8 +827,7 @@ static int size_cluster(const struct invocation *invocation)
 /* ---- measured storage ---- */
 
 enum { ROUNDS = 5, CELLS_MOST = SIZING_CURVE_SIZES * SIZING_CURVE_DEPTHS, FOLDERS_DEEP = 16 };
-/* Percent of the bytes read, as of a run; a count of all processes that is larger is not of these.
- */
+/* Percent of the bytes read, as of a run; a larger count of all processes is not of these. */
 static const double share_least = 98, share_most = 150;
 static const uint64_t memory_most = 512 << 20, timeout_ns = UINT64_C(60000000000);
 

@@ -455,8 +455,8 @@ static json_t *add_speed_up(const struct arguments_of_call *call)
     return groups ? rows : NULL;
 }
 
-/* Return the points [seconds, value * scale] of a column of the series of `job`, from the first
- * epoch on. */
+/* Return points [seconds, value * scale] of a column of the series of `job` from the first epoch.
+ */
 static json_t *points_over_time(const struct evaluate_scope *scope, const char *column,
                                 double scale)
 {

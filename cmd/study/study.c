@@ -252,8 +252,7 @@ static char *study_value(const struct study *study, const char *section, const c
     return NULL;
 }
 
-/* name: a shipped study or the path of a file. Close it in either case. Returns 0, or -errno with a
- * reason. */
+/* name: a shipped study or the path of a file. Close it in either case. Returns 0 or -errno. */
 static int study_open(struct study *study, const char *name)
 {
     const struct study_shipped *shipped = study_shipped;
@@ -431,8 +430,7 @@ static int add_set(struct making *making, const struct ini_section *section, con
         char *folder = given ? strdup(given) : cache ? file_join(cache, "studies") : NULL;
         *set = (struct study_set){.name = strdup(name)};
         *variable = (struct variable){"target", "", NULL};
-        /* The path depends on the command, so a changed command gets a new set; so do changed data.
-         */
+        /* The path depends on the command: a changed one gets a new set; so do changed data. */
         char *command = expand(pack, making->variables, false), *hashed = command;
         if (command && making->data_identity && strstr(pack, "{source}")) {
             hashed = file_format_path("%s\n%016" PRIx64, command, making->data_identity);
@@ -799,8 +797,7 @@ static bool read_doubts(struct study_run *run)
 
 /* ---- those of earlier calls ---- */
 
-/* Reuse the results of an earlier call of this study, data, program and nodes with the same
- * commands. */
+/* Reuse results of an earlier call of this study, data, program and nodes, by the same commands. */
 static void take_over(struct study_plan *plan)
 {
     char *path = record_path(plan), build[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
@@ -874,8 +871,7 @@ static int carry_out_run(const struct study_plan *plan, struct study_run *run)
         return status;
     const bool is_new = inode_of(run->path) && inode_of(run->path) != former;
     run->state = is_new && read_doubts(run) ? STUDY_DONE : STUDY_FAILED;
-    /* Figures of two sets at one path are not compared: a study that goes on may find another one.
-     */
+    /* Figures of two sets at one path are not compared: a study may find another set later. */
     for (size_t i = 0; i < plan->run_count && run->state == STUDY_DONE; i++) {
         const struct study_run *other = &plan->runs[i];
         const json_t *one, *another;
@@ -1785,8 +1781,7 @@ static int carry_out(const struct invocation *invocation, const struct study *st
     return status;
 }
 
-/* Return an absolute path, since commands run in another directory, to be freed; NULL with a
- * reason. */
+/* Return a path from the root, since commands run in another folder, to be freed; or NULL. */
 static char *absolute(const char *path)
 {
     char here[PATH_MAX];

@@ -41,8 +41,7 @@ void evaluate_release(struct evaluate_node *node);
  * or NULL with a reason: what is missing among the results. */
 json_t *evaluate(const struct evaluate_node *node, const struct evaluate_scope *scope);
 
-/* Return a number as a sentence shows it, or a text, to be freed; NULL with a reason for anything
- * else. */
+/* Return a number as a sentence shows it, or a text, to be freed; else NULL with a reason. */
 char *evaluate_shown(const json_t *value);
 
 #endif

@@ -66,8 +66,7 @@ static size_t sweep_scaling_axis(const struct sweep_plan *plan)
     return SWEEP_NO_AXIS;
 }
 
-/* Return "strong" if the job's samples are the same on any number of ranks, "weak" if each rank's
- * are. */
+/* Return "strong" if any number of ranks has the same samples in all, "weak" if each rank has. */
 static const char *sweep_scaling_kind(const struct sweep_plan *plan, uint32_t cell)
 {
     const struct sweep_axis *both = sweep_axis_named(plan, SWEEP_SCALING);
@@ -956,8 +955,7 @@ static int adopt(const struct invocation *invocation, struct arguments_scope *sc
 
 /* ---- the plan ---- */
 
-/* Add a number for the launcher (ranks, nodes), or for the same option of a command that runs as
- * one process. */
+/* Add a number for the launcher (ranks, nodes), or for that option of a command of one process. */
 static int add_number(struct sweep *sweep, const char *name, const char *list)
 {
     const struct option_spec *row =

@@ -43,8 +43,7 @@ struct sweep_plan {
 };
 
 /* Add an axis with these values, or replace the values of the axis of that name. members: the
- * family that the option chooses from, for "all"; NULL: none. Returns 0, or a negative errno with a
- * reason. */
+ * family that the option chooses from, for "all"; NULL: none. Returns 0 or -errno with a reason. */
 int sweep_add(struct sweep_plan *plan, const char *name, const struct option_spec *row,
               const struct plugin *const *members, const char *text);
 /* Count the cells. Returns 0, or -EINVAL with a reason if there are too many. */
@@ -72,8 +71,7 @@ const char *sweep_title(const struct sweep_plan *plan, uint32_t cell, char *text
 /* Return how informative a cell is, best first: 0 the base cell; 1 one option at its last value;
  * 2 one option at another value; 3 several options, each first or last; 4 all others. */
 unsigned sweep_class(const struct sweep_plan *plan, uint32_t cell);
-/* Draw the order of a round: all cells at random, or the most informative first. order: cells
- * numbers. */
+/* Draw the order of a round, `cells` numbers: all at random, or the most informative first. */
 void sweep_order(const struct sweep_plan *plan, uint64_t seed, uint32_t round, bool telling_first,
                  uint32_t *order);
 /* ---- sweep_figures: what a sweep keeps of one measurement of a cell, and what follows from all of

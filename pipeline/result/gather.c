@@ -21,8 +21,7 @@ static struct result_rank rank_here(const struct ranks *ranks)
     return rank;
 }
 
-/* Check what another rank sent: node in range, texts terminated. Ranks are trusted, but may run
- * another build. */
+/* Check what another rank sent: node in range, texts ended. It may run another build. */
 static bool is_bool(const bool *value)
 {
     return *(const unsigned char *)value <= 1;
@@ -156,8 +155,7 @@ struct run_report {
 
 /* Ranks begin at slightly different times, so it is longer than any rank's own, and clocks of nodes
  * cannot be compared; but all ranks learn at about the same time that all have ended. To the first
- * one that is the longest time after its start; what it took to learn it is what the last one
- * waited. */
+ * one that is longest after its start; what it took to learn it is what the last one waited. */
 uint64_t gather_epoch_ns(const struct result_epoch *first, size_t stride, uint32_t count)
 {
     uint64_t longest_ns = 0, learning_ns = UINT64_MAX;
@@ -174,8 +172,7 @@ uint64_t gather_epoch_ns(const struct result_epoch *first, size_t stride, uint32
 }
 
 /* Merge one epoch of `count` ranks: by the rows of its figures, but for its length, its limit,
- * which is that of the slowest rank, and the bytes that left storage, which a node's ranks count
- * together. */
+ * which is that of the slowest rank, and the bytes that left storage, which a node counts once. */
 static void merge_epochs(const struct result_epoch *first, size_t stride,
                          const struct result_rank *ranks, uint32_t count,
                          struct result_epoch *merged)

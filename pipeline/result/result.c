@@ -456,8 +456,7 @@ uint64_t result_rows(uint64_t epochs)
     return epochs < RESULT_ROWS ? epochs : RESULT_ROWS;
 }
 
-/* Sum two rows, except for what belongs to a single epoch, and whatever is unknown in one of the
- * two. */
+/* Sum two rows, except for what belongs to a single epoch, and what is unknown in one of them. */
 static void merge_rows(struct result_epoch *row, const struct result_epoch *later)
 {
     row->digests_differ |= later->digests_differ || row->digest_sum != later->digest_sum ||

@@ -66,13 +66,12 @@ struct figure {
     size_t known_at, reason_at;
     const char *column; /* in the CSV; NULL: not there */
     int digits;         /* after the point, there */
-    /* For the documentation: what it is, by which clock, where it is measured, which test is its
-     * witness. */
+    /* For the documentation: what it is, by which clock, where measured, and by which test checked.
+     */
     const char *meaning, *clock, *code, *witness;
 };
 
-/* The type and offset of a row, whose type is that of the field; and what says whether it is known.
- */
+/* Type and offset of a row, whose type is that of the field; and what says whether it is known. */
 #define FIGURE_AT(kind, of, field)                        \
     FIGURE_##kind, .offset = offsetof(struct of, field) + \
                              0 * sizeof(FIGURE_IS_##kind(((struct of *)0)->field))
@@ -112,8 +111,7 @@ static inline const struct result_epoch *figures_of_rank(const struct result_epo
 struct result;
 
 /* ---- findings: defects in the samples of a run: their number, and the first ones by file and
- * offset. Counted by each decode thread, summed over threads and ranks. One thread at a time for
- * each ---- */
+ * offset. Counted by each decode thread, summed over threads and ranks. One thread each ---- */
 
 enum finding {
     FINDING_SKIPPED, /* left out because of --on-error skip */
@@ -208,8 +206,8 @@ enum result_limit {
     RESULT_LIMIT_HARNESS, /* the program itself: nothing is read, decoded or trained */
 };
 
-/* An epoch of one rank or of all ranks. pipeline/result/result.c says what each figure is, and how
- * it merges. */
+/* An epoch of one rank or of all. pipeline/result/result.c says what a figure is, and how it
+ * merges. */
 struct result_epoch {
     uint64_t epoch; /* from 0 */
     uint64_t samples, skipped, batches;
@@ -221,14 +219,12 @@ struct result_epoch {
     uint64_t read_head_ns, read_rest_ns;
     uint64_t steady_samples, steady_ns; /* after the head of the reads, in steady state; 0: none */
     uint64_t first_batch_ns;            /* from the epoch's start to its first full batch */
-    /* All batches but the first one, and the time from the first to the last: n batches are n - 1
-     * intervals. */
+    /* All batches but the first, and the time from first to last: n batches are n - 1 intervals. */
     uint64_t paced_samples, paced_bytes, paced_ns;
     /* All samples, with those that were read and not used, and the time from the start of the first
      * read to the end of the last one; 0: unknown. */
     uint64_t read_samples, read_ns;
-    /* Phases of the trainer's loop; on a device only the part that is not overlapped, so that they
-     * add up. */
+    /* Phases of the trainer's loop, on a device without what is overlapped, so that they add up. */
     uint64_t wait_ns, compute_ns, upload_ns, exchange_ns, update_ns;
     uint64_t nominal_ns;                      /* of replayed steps */
     uint64_t first_step_ns, first_compute_ns; /* from the start to the end of the first step */
@@ -495,8 +491,7 @@ void result_destroy(struct result *result);
  * Collective, also for ranks that failed. Main thread only ---- */
 
 /* Gather the caches of all nodes; `mine` counts if this rank leads its node. Fills run->nodes with
- * one entry per node, and run->cold with the worst of them, naming its host. Returns 0 or -errno.
- */
+ * one entry per node, and run->cold with the worst one, naming its host. Returns 0 or -errno. */
 int gather_cold(struct ranks *ranks, const struct result_cold *mine, struct result_run *run);
 
 /* Turn *run from this rank's run, with room for epochs_max epochs, into the run of all ranks: see
@@ -507,8 +502,7 @@ int gather_run(struct ranks *ranks, uint64_t epochs_max, struct result_run *run)
 int gather_guard(struct ranks *ranks, struct guard_counts *counts);
 
 /* Collective. Rank 0 adds notices that only other ranks have, and why their result is degraded,
- * with rank and host of the first one. All ranks reach it with the same code. Returns 0 or -errno.
- */
+ * with rank and host of the first. All ranks reach it with the same code. Returns 0 or -errno. */
 int gather_notices(struct ranks *ranks, struct result *result);
 
 /* Gather one epoch of all ranks; returns a list with an entry per rank, or NULL with a reason. */

@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "telemetry/sampler.h"
+#include "telemetry/series.h"
 
 #include <assert.h>
 #include <dirent.h>
@@ -279,8 +279,7 @@ double timeline_rebin(const struct timeline *timeline, uint32_t column, double f
 
     if (known_s < there_s / 2)
         return NAN;
-    /* A level, such as bytes in memory, holds for the whole row; everything else is a rate over
-     * time. */
+    /* A level, such as bytes in memory, holds for the whole row; all else is a rate over time. */
     const char *unit = strrchr(timeline->keys[column], '_');
     const bool is_level = unit && (strcmp(unit, "_bytes") == 0 || strcmp(unit, "_watts") == 0);
     return is_level || !(to_s > from_s) ? mean : mean * there_s / (to_s - from_s);
@@ -476,8 +475,7 @@ struct timeline *timeline_join(struct timeline_node *nodes, uint32_t count)
     assert(sum->column_count <= columns);
 
     /* A value unknown on one node is unknown in the sum. A node that lacks the column, or was not
-     * running for most of the row, adds nothing that is unknown: rows of two nodes never end
-     * together. */
+     * running for most of the row, adds nothing unknown: rows of two nodes never end together. */
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t k = 0; k < sum->column_count; k++) {
             const struct timeline *timeline = nodes[i].timeline;
@@ -682,8 +680,7 @@ struct parcel {
     struct ranks_clock start, end;
 };
 
-/* Return the seconds that a clock is ahead of rank 0's, assuming constant drift between the two
- * comparisons. */
+/* Return the seconds a clock is ahead of rank 0's: drift is constant between both comparisons. */
 static double ahead_s(const struct parcel *parcel, double at_ns)
 {
     const double length_ns = (double)parcel->end.at_ns - (double)parcel->start.at_ns;

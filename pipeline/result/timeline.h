@@ -72,8 +72,7 @@ double timeline_time_s(const struct timeline *timeline, uint64_t row);
 double timeline_value(const struct timeline *timeline, uint64_t row, uint32_t column);
 /* Return the column of a key, or column_count. */
 uint32_t timeline_find(const struct timeline *timeline, const char *key);
-/* Return the mean of a column over an interval, weighted by the duration of rows; NAN if unknown.
- */
+/* Return the mean of a column over an interval, weighted by the time of rows; NAN if unknown. */
 double timeline_mean(const struct timeline *timeline, uint32_t column, double from_s, double to_s);
 double timeline_end_s(const struct timeline *timeline); /* of the last row */
 /* Return a column's value in a row of another timeline: rates are 0 outside this timeline's rows,
@@ -120,8 +119,7 @@ enum meter_count {
     METER_COUNTS
 };
 
-/* A thread that waits says so at least this often, or a timeline would show neither wait nor work.
- */
+/* A waiting thread says so at least this often, or a timeline shows neither wait nor work. */
 #define METER_WAIT_NS UINT64_C(100000000)
 
 struct meter {
