@@ -144,6 +144,37 @@ void report_figures(json_t *object, const struct figure *rows, size_t count, con
             put_figure(object, &rows[i], of);
 }
 
+void report_figures_load(const json_t *object, const struct figure *rows, size_t count, void *of)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double value = rows[i].key ? load_number(object, rows[i].key) : NAN;
+        const double known = fmin(fmax(0, value), 0x1p62); /* files are untrusted; of NAN it is 0 */
+        void *at = (char *)of + rows[i].offset;
+        switch (rows[i].key ? rows[i].type : FIGURE_TEXT) {
+        case FIGURE_COUNT:
+            *(uint64_t *)at = (uint64_t)known;
+            break;
+        case FIGURE_ORDINAL:
+            *(uint64_t *)at = (uint64_t)known - 1;
+            break;
+        case FIGURE_NUMBER:
+            *(uint32_t *)at = (uint32_t)fmin(known, UINT32_MAX);
+            break;
+        case FIGURE_TIME:
+            *(uint64_t *)at = (uint64_t)llround(fmin(known, 9e9) * 1e9);
+            break;
+        case FIGURE_REAL:
+            *(double *)at = value;
+            break;
+        case FIGURE_FLAG:
+            *(bool *)at = load_true(object, rows[i].key);
+            break;
+        default:
+            break;
+        }
+    }
+}
+
 /* ---- files ---- */
 
 enum { INDENT = 2, ROW_DIGITS = 6 };

@@ -47,6 +47,9 @@ struct timeline *report_timeline_load(const char *name, const json_t *series);
 void report_null(json_t *object, const char *key, const char *reason);
 /* Put the figures of an object, or null with KEY_reason where one is unknown. */
 void report_figures(json_t *object, const struct figure *rows, size_t count, const void *of);
+/* Read them back: numbers, times and flags; 0 or NAN where one is unknown. Texts, and what follows
+ * from other figures, stay as they are. */
+void report_figures_load(const json_t *object, const struct figure *rows, size_t count, void *of);
 
 /* docs/json.md, "read_latency"; with quantiles for curves. kinds: one histogram per
  * result_epoch_kind. */

@@ -373,18 +373,42 @@ static json_t *provenance_of(struct provenance provenance)
     return object;
 }
 
+/* Figures that are written and read back. */
+#define AT(type, of, field) FIGURE_AT(type, of, field)
+static const struct figure series_rows[] = {
+    {"start_unix_s", AT(TIME, timeline, start_unix_ns)},
+    {"start_monotonic_s", AT(TIME, timeline, start_monotonic_ns)},
+    {"clock_step_s", AT(REAL, timeline, clock_step_s)},
+    {"interval_s", AT(REAL, timeline, interval_s)},
+    {"samples", AT(COUNT, timeline, samples)},
+    {"late_samples", AT(COUNT, timeline, late)},
+    {"sampler_cpu_percent", AT(REAL, timeline, cpu_percent)},
+    {"lost_phases", AT(COUNT, timeline, phases_lost)}, /* after the phases */
+};
+static const struct figure phase_rows[] = {
+    {"run", AT(ORDINAL, timeline_phase, run)},
+    {"epoch", AT(ORDINAL, timeline_phase, number)},
+    {"from_s", AT(REAL, timeline_phase, from_s)},
+    {"to_s", AT(REAL, timeline_phase, to_s)},
+};
+static const struct figure node_rows[] = {
+    {"clock_offset_s", AT(REAL, timeline_node, clock_offset_s)},
+    {"clock_uncertainty_s", AT(REAL, timeline_node, clock_uncertainty_s)},
+    {"clock_drift_s", AT(REAL, timeline_node, clock_drift_s)},
+};
+#undef AT
+enum {
+    SERIES_ROWS = sizeof series_rows / sizeof *series_rows,
+    PHASE_ROWS = sizeof phase_rows / sizeof *phase_rows,
+    NODE_ROWS = sizeof node_rows / sizeof *node_rows
+};
+
 json_t *report_timeline(const struct timeline *timeline)
 {
     json_t *object = json_object(), *absent = json_array(), *phases = json_array();
     json_t *columns = json_array(), *rows = json_array(), *nodes = json_array();
 
-    json_put_number(object, "start_unix_s", (double)timeline->start_unix_ns / 1e9);
-    json_put_number(object, "start_monotonic_s", (double)timeline->start_monotonic_ns / 1e9);
-    json_put_number(object, "clock_step_s", timeline->clock_step_s);
-    json_put_number(object, "interval_s", timeline->interval_s);
-    json_put_count(object, "samples", timeline->samples);
-    json_put_count(object, "late_samples", timeline->late);
-    json_put_number(object, "sampler_cpu_percent", timeline->cpu_percent);
+    report_figures(object, series_rows, SERIES_ROWS - 1, timeline);
     for (uint32_t i = 0; i < timeline->absent_count; i++)
         json_array_append_new(absent, json_text(timeline->absent[i]));
     json_object_set_new(object, "absent", absent);
@@ -393,16 +417,13 @@ json_t *report_timeline(const struct timeline *timeline)
         const struct timeline_phase *phase = &timeline->phases[i];
         json_t *one = json_object();
         json_put_text(one, "phase", phase->name);
-        json_put_count(one, "run", phase->run + 1);
-        json_put_count(one, "epoch", phase->number + 1);
-        json_put_number(one, "from_s", phase->from_s);
-        json_put_number(one, "to_s", phase->to_s);
+        report_figures(one, phase_rows, PHASE_ROWS, phase);
         if (strcmp(phase->name, "epoch") == 0)
             json_object_set_new(one, "origin", provenance_of(phase->provenance));
         json_array_append_new(phases, one);
     }
     json_object_set_new(object, "phases", phases);
-    json_put_count(object, "lost_phases", timeline->phases_lost);
+    report_figures(object, series_rows + SERIES_ROWS - 1, 1, timeline);
     json_array_append_new(columns, json_text("time_s"));
     for (uint32_t i = 0; i < timeline->figure_count; i++)
         json_array_append_new(columns, json_text(timeline->keys[i]));
@@ -419,9 +440,7 @@ json_t *report_timeline(const struct timeline *timeline)
         json_t *one = report_timeline(node->timeline);
         json_put_text(one, "host", node->host);
         json_put_number(one, "begin_s", node->timeline->begin_s);
-        json_put_number(one, "clock_offset_s", node->clock_offset_s);
-        json_put_number(one, "clock_uncertainty_s", node->clock_uncertainty_s);
-        json_put_number(one, "clock_drift_s", node->clock_drift_s);
+        report_figures(one, node_rows, NODE_ROWS, node);
         json_array_append_new(nodes, one);
     }
     if (timeline->node_count)
@@ -435,12 +454,6 @@ json_t *report_timeline(const struct timeline *timeline)
 static double real_of(const json_t *value)
 {
     return json_is_number(value) ? json_number_value(value) : NAN;
-}
-
-/* Files are untrusted. */
-static uint64_t count_of(const json_t *object, const char *key)
-{
-    return (uint64_t)fmin(fmax(0, load_number(object, key)), 0x1p62);
 }
 
 static uint64_t nanoseconds_of(const json_t *object, const char *key)
@@ -482,15 +495,8 @@ static struct timeline *load_one(const char *name, const json_t *series)
         timeline_blank((uint32_t)width - 1, json_array_size(rows), json_array_size(phases));
     if (!timeline)
         return NULL;
-    timeline->start_unix_ns = nanoseconds_of(series, "start_unix_s");
-    timeline->start_monotonic_ns = nanoseconds_of(series, "start_monotonic_s");
-    timeline->clock_step_s = load_number(series, "clock_step_s");
-    timeline->interval_s = load_number(series, "interval_s");
+    report_figures_load(series, series_rows, SERIES_ROWS, timeline);
     timeline->begin_s = json_number_value(json_object_get(series, "begin_s")); /* none: 0 */
-    timeline->samples = count_of(series, "samples");
-    timeline->late = count_of(series, "late_samples");
-    timeline->cpu_percent = load_number(series, "sampler_cpu_percent");
-    timeline->phases_lost = count_of(series, "lost_phases");
     for (size_t i = 0; i < json_array_size(absent) && i < TIMELINE_REASONS; i++) {
         const char *reason = json_string_value(json_array_get(absent, i));
         snprintf(timeline->absent[timeline->absent_count++], sizeof timeline->absent[0], "%s",
@@ -518,10 +524,7 @@ static struct timeline *load_one(const char *name, const json_t *series)
         const json_t *object = json_array_get(phases, i);
         struct timeline_phase *phase = &timeline->phases[timeline->phase_count++];
         const char *phase_name = load_text(object, "phase");
-        *phase = (struct timeline_phase){.run = count_of(object, "run") - 1,
-                                         .number = count_of(object, "epoch") - 1,
-                                         .from_s = load_number(object, "from_s"),
-                                         .to_s = load_number(object, "to_s")};
+        report_figures_load(object, phase_rows, PHASE_ROWS, phase);
         if (!phase_name || strlen(phase_name) >= sizeof phase->name || !isfinite(phase->from_s) ||
             !isfinite(phase->to_s))
             code = fail(EINVAL, "%s: series: phase %zu without name or time", name, i);
@@ -559,9 +562,7 @@ struct timeline *report_timeline_load(const char *name, const json_t *series)
             break;
         }
         memcpy(node->host, host, strlen(host) + 1);
-        node->clock_offset_s = load_number(object, "clock_offset_s");
-        node->clock_uncertainty_s = load_number(object, "clock_uncertainty_s");
-        node->clock_drift_s = load_number(object, "clock_drift_s");
+        report_figures_load(object, node_rows, NODE_ROWS, node);
         node->timeline = load_one(name, object);
         code = node->timeline ? 0 : -EINVAL;
     }

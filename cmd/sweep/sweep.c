@@ -781,24 +781,6 @@ static const struct option_spec sweep_options[] = {
 
 /* ---- figures from the results of the swept commands ---- */
 
-/* Return the sum of a figure over all epochs of all runs. */
-static double sum_of_epochs(const json_t *job, const char *key)
-{
-    const json_t *runs = json_object_get(job, "runs"), *run, *epoch;
-    double sum = 0;
-    size_t i, k;
-
-    json_array_foreach(runs, i, run)
-    {
-        json_array_foreach(json_object_get(run, "epochs"), k, epoch)
-        {
-            const double value = load_number(epoch, key);
-            sum += isfinite(value) ? value : 0;
-        }
-    }
-    return sum;
-}
-
 static uint32_t count_of(const json_t *object, const char *path)
 {
     const double count = load_number(object, path);
@@ -836,12 +818,24 @@ int sweep_read_job(const json_t *document, struct sweep_figures *figures)
     snprintf(figures->limit, sizeof figures->limit, "%s", load_word(job, "summary.limit"));
     snprintf(figures->cache, sizeof figures->cache, "%s", load_word(job, "summary.cache_before"));
     figures->ranks = count_of(job, "engine.ranks");
-    static const char *const keys[SWEEP_PARTS] = {"wait_s",     "upload_s", "compute_s",
-                                                  "exchange_s", "update_s", "start_barrier_s"};
-    for (int i = 0; i < SWEEP_PARTS; i++)
-        figures->parts_s[i] = sum_of_epochs(job, keys[i]);
-    figures->parts_s[SWEEP_BARRIER] += sum_of_epochs(job, "stop_barrier_s");
-    figures->wall_s = sum_of_epochs(job, "wall_s") + figures->parts_s[SWEEP_BARRIER];
+    struct result_epoch total = {0}; /* of all runs */
+    const json_t *run, *one;
+    size_t i, k;
+    json_array_foreach(json_object_get(job, "runs"), i, run)
+    {
+        json_array_foreach(json_object_get(run, "epochs"), k, one)
+        {
+            struct result_epoch epoch = {0};
+            report_figures_load(one, figures_of_epoch, figures_of_epoch_count, &epoch);
+            result_epoch_add(&total, &epoch);
+        }
+    }
+    for (int phase = 0; phase < RESULT_PHASES; phase++)
+        figures->parts_s[phase] =
+            (double)result_epoch_phase_ns(&total, (enum result_phase)phase) * 1e-9;
+    figures->parts_s[SWEEP_BARRIER] =
+        (double)(total.start_barrier_ns + total.stop_barrier_ns) * 1e-9;
+    figures->wall_s = (double)total.wall_ns * 1e-9 + figures->parts_s[SWEEP_BARRIER];
     read_set(job, figures);
     return 0;
 }

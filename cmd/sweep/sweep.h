@@ -78,6 +78,7 @@ void sweep_order(const struct sweep_plan *plan, uint64_t seed, uint32_t round, b
  * them: a summary of each cell, the effect of each value, and scaling over ranks. Measurements that
  * are not valid enter nothing ---- */
 
+/* The phases of a step, as in enum result_phase, and: */
 enum sweep_part {
     SWEEP_WAIT,
     SWEEP_UPLOAD,
