@@ -225,32 +225,6 @@ static int load_csv_phases(const char *name, char *phases, double from_s, double
     return 0;
 }
 
-static int load_csv_row(const char *name, char *line, struct timeline *timeline, uint64_t phases)
-{
-    const uint64_t row = timeline->row_count;
-    double *values = timeline_row(timeline, row);
-    const double before_s = row ? timeline_time_s(timeline, row - 1) : 0;
-    char *cell = strsep(&line, ","), *end;
-
-    values[0] = strtod(cell, &end);
-    if (end == cell || !(values[0] >= before_s))
-        return fail(EINVAL, "%s: row %llu does not start with a time after %g s", name,
-                    (unsigned long long)row + 1, before_s);
-    cell = strsep(&line, ",");
-    if (cell && load_csv_phases(name, cell, before_s, values[0], timeline, phases))
-        return -EINVAL;
-    for (uint32_t k = 0; k < timeline->column_count; k++) {
-        cell = strsep(&line, ",");
-        if (!cell)
-            return fail(EINVAL, "%s: row %llu has %u numbers, expected %u", name,
-                        (unsigned long long)row + 1, k, timeline->column_count);
-        values[1 + k] = *cell ? strtod(cell, NULL) : NAN;
-    }
-    timeline->row_count++;
-    timeline->interval_s = values[0] / (double)timeline->row_count;
-    return 0;
-}
-
 /* Extract columns of the table, with its phases. */
 static struct timeline *take_columns(const struct timeline *all, uint32_t first, uint32_t count)
 {
@@ -322,9 +296,31 @@ struct timeline *report_series_load(const char *name, char *text)
     }
     if (code == 0)
         all->figure_count = all->column_count;
-    while (code == 0 && (line = strsep(&text, "\n")))
-        if (*line)
-            code = load_csv_row(name, line, all, PHASES_MAX);
+    while (code == 0 && (line = strsep(&text, "\n"))) {
+        if (!*line)
+            continue;
+        const uint64_t row = all->row_count;
+        double *values = timeline_row(all, row);
+        const double before_s = row ? timeline_time_s(all, row - 1) : 0;
+        char *cell = strsep(&line, ","), *end;
+        values[0] = strtod(cell, &end);
+        if (end == cell || !(values[0] >= before_s))
+            code = fail(EINVAL, "%s: row %llu does not start with a time after %g s", name,
+                        (unsigned long long)row + 1, before_s);
+        cell = strsep(&line, ",");
+        if (code == 0 && cell)
+            code = load_csv_phases(name, cell, before_s, values[0], all, PHASES_MAX);
+        for (uint32_t k = 0; k < all->column_count && code == 0; k++) {
+            cell = strsep(&line, ",");
+            if (!cell)
+                code = fail(EINVAL, "%s: row %llu has %u numbers, expected %u", name,
+                            (unsigned long long)row + 1, k, all->column_count);
+            else
+                values[1 + k] = *cell ? strtod(cell, NULL) : NAN;
+        }
+        all->row_count++;
+        all->interval_s = values[0] / (double)all->row_count;
+    }
     if (code == 0 && node_count) { /* the columns before the first node's are the sums */
         timeline = take_columns(all, 0, nodes[0].first);
         if (timeline)

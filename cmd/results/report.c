@@ -168,31 +168,6 @@ static bool is_charted(const json_t *job)
     return ranks_of(job) >= 1 && load_number(job, "summary.samples_per_s") > 0;
 }
 
-/* Find the fewest ranks among the results like this one, and their mean throughput. Returns whether
- * other ranks exist at all. */
-static bool find_base(const struct picture_result *results, size_t count, const json_t *job,
-                      double *ranks, double *samples_per_s)
-{
-    double fewest = INFINITY, most = 0, sum = 0;
-    size_t same = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        if (!is_charted(results[i].job) || !same_group(results[i].job, job))
-            continue;
-        fewest = fmin(fewest, ranks_of(results[i].job));
-        most = fmax(most, ranks_of(results[i].job));
-    }
-    for (size_t i = 0; i < count; i++)
-        if (is_charted(results[i].job) && same_group(results[i].job, job) &&
-            !(ranks_of(results[i].job) > fewest)) {
-            sum += load_number(results[i].job, "summary.samples_per_s");
-            same++;
-        }
-    *ranks = fewest;
-    *samples_per_s = same ? sum / (double)same : NAN;
-    return most > fewest;
-}
-
 static int compare_rows(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
@@ -210,12 +185,28 @@ static json_t *pictures_scaling_rows(const struct picture_result *results, size_
 {
     json_t **rows = memory_array(count + 1, sizeof *rows), *array = json_array();
     size_t used = 0;
-    double ranks, base;
 
     for (size_t i = 0; rows && i < count; i++) {
         const struct picture_result *result = &results[i];
-        if (!is_charted(result->job) || !find_base(results, count, result->job, &ranks, &base))
+        const json_t *job = result->job;
+        /* The fewest ranks among the results like this one, and their mean throughput. */
+        double fewest = INFINITY, most = 0, sum = 0;
+        size_t same = 0;
+        for (size_t k = 0; k < count; k++) {
+            if (!is_charted(results[k].job) || !same_group(results[k].job, job))
+                continue;
+            fewest = fmin(fewest, ranks_of(results[k].job));
+            most = fmax(most, ranks_of(results[k].job));
+        }
+        for (size_t k = 0; k < count; k++)
+            if (is_charted(results[k].job) && same_group(results[k].job, job) &&
+                !(ranks_of(results[k].job) > fewest)) {
+                sum += load_number(results[k].job, "summary.samples_per_s");
+                same++;
+            }
+        if (!is_charted(job) || !(most > fewest))
             continue;
+        const double base = same ? sum / (double)same : NAN;
         const double samples = load_number(result->job, "summary.samples_per_s");
         const bool is_weak = load_number(result->job, per_rank) > 0;
         char group[256];
@@ -231,7 +222,7 @@ static json_t *pictures_scaling_rows(const struct picture_result *results, size_
         json_put_number(row, "samples_per_s", samples);
         json_put_number(row, "speed_up", samples / base);
         json_put_number(row, "efficiency_percent",
-                        100 * (samples / base / (ranks_of(result->job) / ranks)));
+                        100 * (samples / base / (ranks_of(result->job) / fewest)));
         json_put_text(row, "limit", load_word(result->job, "summary.limit"));
         rows[used++] = row;
     }

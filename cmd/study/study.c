@@ -361,13 +361,6 @@ struct making {
     uint64_t data_identity; /* of the user's data; 0: none */
 };
 
-static int blame(const struct making *making, const char *section, int code)
-{
-    if (code == 0)
-        return 0;
-    return fail(-code, "%s: [%s]: %s", making->plan->study->file.path, section, fail_reason());
-}
-
 /* [NAME word] -> word */
 static const char *kind_of(const struct ini_section *section, const char *kind)
 {
@@ -533,22 +526,6 @@ static int split_list(char *list, char **words)
     return arguments_split(list, words);
 }
 
-static int add_runs(struct making *making, const struct ini_section *section, const char *name)
-{
-    char *each = section_value(&making->plan->study->file, section, "each");
-    char *also = section_value(&making->plan->study->file, section, "also");
-    char *first[LIST_BYTES], *second[LIST_BYTES];
-    const int rows = split_list(each, first), columns = split_list(also, second);
-    int code = rows < 0 ? rows : columns < 0 ? columns : 0;
-
-    for (int i = 0; i < rows && code == 0; i++)
-        for (int k = 0; k < columns && code == 0; k++)
-            code = add_run(making, section, name, first[i], second[k]);
-    free(also);
-    free(each);
-    return code;
-}
-
 static double number_of(const struct study *study, const char *key, double fallback)
 {
     char *text = study_value(study, "study", key);
@@ -591,9 +568,20 @@ static int study_plan_make(struct study_plan *plan, const struct study *study,
         const struct ini_section *section = &file->sections[i];
         const char *set = kind_of(section, "data"), *run = kind_of(section, "run");
         if (set)
-            code = blame(&making, section->name, add_set(&making, section, set));
-        else if (run)
-            code = blame(&making, section->name, add_runs(&making, section, run));
+            code = add_set(&making, section, set);
+        if (run) {
+            char *each = section_value(file, section, "each"), *first[LIST_BYTES];
+            char *also = section_value(file, section, "also"), *second[LIST_BYTES];
+            const int rows = split_list(each, first), columns = split_list(also, second);
+            code = rows < 0 ? rows : columns < 0 ? columns : 0;
+            for (int r = 0; r < rows && code == 0; r++)
+                for (int k = 0; k < columns && code == 0; k++)
+                    code = add_run(&making, section, run, first[r], second[k]);
+            free(also);
+            free(each);
+        }
+        if (code)
+            code = fail(-code, "%s: [%s]: %s", file->path, section->name, fail_reason());
     }
     bool has_ranks = false;
     for (size_t i = 0; i < plan->run_count; i++)

@@ -126,29 +126,12 @@ static int add_range(struct sweep_axis *axis, const char *text)
 
 /* ---- all ---- */
 
-/* Add every member that works here; for flags and choices, every value. */
-static int add_alternatives(struct sweep_axis *axis, const struct plugin *const *members)
+static int add_values(struct sweep_axis *axis, const struct plugin *const *members,
+                      const char *text)
 {
     static const char *const flags[] = {"no", "yes", NULL};
     const char *const *names =
         axis->row && axis->row->type == OPTION_CHOICE ? axis->row->choices : flags;
-    int code = 0;
-
-    for (size_t i = 0; members && members[i] && code == 0; i++)
-        if (plugin_usable(members[i]) == 0)
-            code = add_value(axis, members[i]->name);
-    for (size_t i = 0; !members && names[i] && code == 0; i++)
-        code = add_value(axis, names[i]);
-    if (code == 0 && axis->count == 0)
-        return fail(ENOTSUP, "--%s all: none works here: %s", axis->name, fail_reason());
-    if (code == 0)
-        fail_clear(); /* reasons of members that do not work */
-    return code;
-}
-
-static int add_values(struct sweep_axis *axis, const struct plugin *const *members,
-                      const char *text)
-{
     int code = 0;
 
     for (;;) {
@@ -174,9 +157,18 @@ static int add_values(struct sweep_axis *axis, const struct plugin *const *membe
             return -ENOMEM;
         if (strcmp(value, "all") == 0 &&
             (members ||
-             (axis->row && (axis->row->type == OPTION_FLAG || axis->row->type == OPTION_CHOICE))))
-            code = add_alternatives(axis, members);
-        else if ((code = add_range(axis, value)) == 1)
+             (axis->row && (axis->row->type == OPTION_FLAG || axis->row->type == OPTION_CHOICE)))) {
+            /* Every member that works here; for flags and choices, every value. */
+            for (size_t i = 0; members && members[i] && code == 0; i++)
+                if (plugin_usable(members[i]) == 0)
+                    code = add_value(axis, members[i]->name);
+            for (size_t i = 0; !members && names[i] && code == 0; i++)
+                code = add_value(axis, names[i]);
+            if (code == 0 && axis->count == 0)
+                code = fail(ENOTSUP, "--%s all: none works here: %s", axis->name, fail_reason());
+            else if (code == 0)
+                fail_clear(); /* reasons of members that do not work */
+        } else if ((code = add_range(axis, value)) == 1)
             code = add_value(axis, value);
         free(value);
         if (code || !text[bytes])

@@ -316,19 +316,6 @@ void findings_add(struct findings *into, const struct findings *from)
     }
 }
 
-bool findings_sound(const struct findings *findings)
-{
-    bool sound = true;
-
-    for (int i = 0; i < FINDING_KINDS; i++) {
-        const struct findings_kind *kind = &findings->kinds[i];
-        sound = sound && kind->named <= FINDINGS_NAMED;
-        for (uint32_t k = 0; sound && k < kind->named; k++)
-            sound = memchr(kind->texts[k], 0, FINDING_BYTES) != NULL;
-    }
-    return sound;
-}
-
 void findings_tell(const struct findings *findings, const char *where, struct result *result)
 {
     static const struct {

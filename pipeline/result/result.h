@@ -137,8 +137,6 @@ struct findings {
 
 void findings_note(struct findings *findings, enum finding kind, uint64_t record, const char *text);
 void findings_add(struct findings *into, const struct findings *from);
-/* Return whether another rank can have sent this. */
-bool findings_sound(const struct findings *findings);
 /* Add a notice for each kind; damaged images degrade the result. where: text such as "run 1". */
 void findings_tell(const struct findings *findings, const char *where, struct result *result);
 

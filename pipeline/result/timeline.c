@@ -338,22 +338,6 @@ static bool sound_provenance(const struct provenance *provenance)
     return provenance->witness >= PROVENANCE_NOTHING && provenance->witness <= PROVENANCE_RECEIVED;
 }
 
-/* Check that texts are terminated and enumerations in range: a rank may run another build. */
-static bool is_sound(const struct timeline *timeline)
-{
-    bool sound =
-        sound_provenance(&timeline->provenance) && timeline->absent_count <= TIMELINE_REASONS;
-
-    for (uint32_t i = 0; sound && i < timeline->absent_count; i++)
-        sound = memchr(timeline->absent[i], 0, sizeof timeline->absent[i]) != NULL;
-    for (uint32_t i = 0; sound && i < timeline->column_count; i++)
-        sound = memchr(timeline->keys[i], 0, sizeof timeline->keys[i]) != NULL;
-    for (uint32_t i = 0; sound && i < timeline->phase_count; i++)
-        sound = memchr(timeline->phases[i].name, 0, sizeof timeline->phases[i].name) &&
-                sound_provenance(&timeline->phases[i].provenance);
-    return sound;
-}
-
 /* Let head describe the arrays of a blank timeline instead of its own. */
 static void take_head(struct timeline *timeline, struct timeline head)
 {
@@ -383,7 +367,17 @@ struct timeline *timeline_unpack(const void *packed, uint64_t bytes)
     memcpy(timeline->keys, at += sizeof head, keys_bytes(&head));
     memcpy(timeline->values, at += keys_bytes(&head), values_bytes(&head));
     memcpy(timeline->phases, at + values_bytes(&head), phases_bytes(&head));
-    if (is_sound(timeline))
+    /* Texts are terminated and enumerations in range, or the rank runs another build. */
+    bool sound =
+        sound_provenance(&timeline->provenance) && timeline->absent_count <= TIMELINE_REASONS;
+    for (uint32_t i = 0; sound && i < timeline->absent_count; i++)
+        sound = memchr(timeline->absent[i], 0, sizeof timeline->absent[i]) != NULL;
+    for (uint32_t i = 0; sound && i < timeline->column_count; i++)
+        sound = memchr(timeline->keys[i], 0, sizeof timeline->keys[i]) != NULL;
+    for (uint32_t i = 0; sound && i < timeline->phase_count; i++)
+        sound = memchr(timeline->phases[i].name, 0, sizeof timeline->phases[i].name) &&
+                sound_provenance(&timeline->phases[i].provenance);
+    if (sound)
         return timeline;
     timeline_destroy(timeline);
     return NULL;
