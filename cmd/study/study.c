@@ -542,8 +542,8 @@ static int study_plan_make(struct study_plan *plan, const struct study *study,
 {
     struct making making = {.plan = plan, .allow_commands = allow_commands};
     const struct ini *file = &study->file;
-    const double samples =
-        number_of(study, "samples", 4000) * (double)settings->budget_ns * 1e-9 / usual_budget_s;
+    const double budget_s = (double)settings->budget_ns * 1e-9;
+    const double samples = number_of(study, "samples", 4000) * budget_s / usual_budget_s;
 
     *plan = (struct study_plan){.study = study, .settings = settings, .program = program_path()};
     int code = plan->program ? 0 : -ENOMEM;
