@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* To add one: base/image_header.c, its end included, and a reader in decode/image_registry.c. */
+/* To add one: base/image_header.c, its end included, and a reader in decode/registry.c. */
 enum image_kind {
     IMAGE_UNKNOWN,
     IMAGE_JPEG,

@@ -16,7 +16,7 @@ struct image_request {
     const struct view *view;
     const struct view_rules *rules;
     enum resize_filter filter;
-    unsigned orientation; /* of the stored image, decode/view.h */
+    unsigned orientation; /* of the stored image, view.h */
     const struct image_limits *limits;
     uint32_t width, height; /* of the row */
     struct bump *bump;
@@ -60,7 +60,7 @@ int image_verify(const void *bytes, size_t count, const struct image_limits *lim
 /* ---- readers, each of one kind ---- */
 int image_decode_png(const struct image_request *request);    /* decode/png.c */
 int image_decode_webp(const struct image_request *request);   /* webp.c */
-int image_decode_netpbm(const struct image_request *request); /* raw.c: PPM and PGM */
-int image_decode_raw(const struct image_request *request);    /* raw.c: source->layout */
+int image_decode_netpbm(const struct image_request *request); /* image.c: PPM and PGM */
+int image_decode_raw(const struct image_request *request);    /* image.c: source->layout */
 
 #endif

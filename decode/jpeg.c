@@ -4,7 +4,7 @@
  * on the CPU.
  *
  * Huffman decoding of the scan up to the last row of the box is unavoidable, since a baseline scan
- * has no entry points, unless they were noted before (decode/entry_points.h). The rest is kept
+ * has no entry points, unless they were noted before (decode/image.h). The rest is kept
  * small:
  * - rows above the box are only entropy-decoded (jpeg_skip_scanlines), columns beside it are not
  *   transformed (jpeg_crop_scanline), rows below it are not touched;
@@ -21,7 +21,7 @@
  * libjpeg and libpng allocate from a bump allocator, so nothing is allocated per image.
  *
  * EXIF orientation is ignored, as in most training pipelines, unless jpeg:as=NAME names one that
- * turns images upright (decode/orientation.h).
+ * turns images upright (decode/view.h).
  */
 #include "decode/image.h"
 
@@ -30,9 +30,6 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "decode/baseline/baseline.h"
-#include "decode/entry_points.h"
-#include "decode/look.h"
-#include "decode/orientation.h"
 #include "decode/plugins.h"
 
 #include <errno.h>

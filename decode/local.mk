@@ -3,11 +3,9 @@ libiobench_a_SOURCES += \
 	decode/decoder.c decode/decoder.h \
 	decode/plugins.h decode/registry.c \
 	decode/view.c decode/view.h \
-	decode/none.c decode/checksum.c \
-	decode/look.c decode/look.h decode/orientation.c decode/orientation.h \
+	decode/none.c \
 	decode/entry_points.c decode/entry_points.h \
-	decode/image.c decode/image.h decode/image_registry.c decode/jpeg.c decode/png.c \
-	decode/raw.c
+	decode/image.c decode/image.h decode/jpeg.c decode/png.c
 if HAVE_WEBP
 libiobench_a_SOURCES += decode/webp.c
 endif
@@ -22,7 +20,7 @@ libiobench_a_SOURCES += \
 EXTRA_DIST += decode/baseline/README.md
 
 if HAVE_CUDA
-libiobench_a_SOURCES += decode/nvjpeg.c decode/nvjpeg_settings.h
+libiobench_a_SOURCES += decode/nvjpeg.c
 NVJPEG_SOURCES = decode/cuda/nvjpeg.c base/module_version.c
 module_PROGRAMS += iobench-nvjpeg.so
 iobench_nvjpeg_so_SOURCES = $(NVJPEG_SOURCES) kernels/runtime.c kernels/runtime.h

@@ -3,8 +3,6 @@
  * The nvjpeg decoder's front end: its options; the decoder is in the module iobench-nvjpeg.so. A
  * program built with CUDA therefore starts on machines without it.
  */
-#include "decode/plugins.h"
-
 #include "base/plugin.h"
 
 static const struct module module_nvjpeg = {

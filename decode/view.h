@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * view: the part of an image that a training step uses: random-resized crop and mirror for
- * training, centre crop for evaluation. Pure: the same (seed, epoch, record) yields the same view.
+ * training, centre crop for evaluation; as which loader would draw it, the options of all decoders
+ * of pixels, and how a camera says that its image is to be turned (EXIF, which is hostile). Pure:
+ * the same (seed, epoch, record) yields the same view.
  */
 #ifndef IOBENCH_DECODE_VIEW_H
 #define IOBENCH_DECODE_VIEW_H
 
+#include "base/image_header.h"
+#include "base/option.h"
+#include "kernels/resize.h"
+
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum view_kind { VIEW_TRAIN, VIEW_EVALUATE, VIEW_WHOLE };
@@ -57,5 +64,104 @@ extern const struct view_rules view_rules_imagenet;
 
 struct view_box view_box(const struct view *view, const struct view_rules *rules, uint32_t width,
                          uint32_t height);
+
+/* ---- as other loaders draw, and the options ---- */
+
+/* What other loaders do by default between the file and the row: which boxes they draw, with which
+ * filter they resize, and whether they turn images upright. docs/decode.md has the table and the
+ * measured differences. */
+struct convention {
+    const struct view_rules *rules;
+    enum resize_filter filter;
+    bool scales;  /* reduces large boxes in the inverse DCT, which changes pixels slightly */
+    bool upright; /* turns images as their EXIF orientation says */
+};
+
+enum { CONVENTION_COUNT = 6 };
+extern const char *const convention_names[CONVENTION_COUNT + 1]; /* for jpeg:as=NAME */
+extern const struct convention conventions[CONVENTION_COUNT];    /* in the same order */
+
+struct look_settings {
+    uint64_t size;
+    struct image_limits limits;
+    double min_area, crop;
+    int as, view, damaged;
+};
+
+enum { LOOK_REFUSES, LOOK_DECODES }; /* damaged images */
+
+extern const char *const look_view_names[];
+extern const char *const look_damaged_names[];
+
+/* Option rows for settings that hold a struct look_settings at offset `at`. */
+#define LOOK_ROWS(at)                                                                             \
+    {.name = "size",                                                                              \
+     .type = OPTION_COUNT,                                                                        \
+     .offset = (at) + offsetof(struct look_settings, size),                                       \
+     .fallback = "224",                                                                           \
+     .summary = "side of the output square in pixels",                                            \
+     .minimum = 1,                                                                                \
+     .maximum = 4096},                                                                            \
+        {.name = "view",                                                                          \
+         .type = OPTION_CHOICE,                                                                   \
+         .offset = (at) + offsetof(struct look_settings, view),                                   \
+         .fallback = "asked",                                                                     \
+         .choices = look_view_names,                                                              \
+         .summary = "random crop (train), centre crop (evaluate), all of the image without its "  \
+                    "aspect ratio (whole), or as the job requests (asked)"},                      \
+        {.name = "as",                                                                            \
+         .type = OPTION_CHOICE,                                                                   \
+         .offset = (at) + offsetof(struct look_settings, as),                                     \
+         .fallback = "iobench",                                                                   \
+         .choices = convention_names,                                                             \
+         .summary = "whose random crops, filter and treatment of EXIF: docs/decode.md has the "   \
+                    "table"},                                                                     \
+        {.name = "min-area",                                                                      \
+         .type = OPTION_REAL,                                                                     \
+         .offset = (at) + offsetof(struct look_settings, min_area),                               \
+         .fallback = "auto",                                                                      \
+         .zero = "auto",                                                                          \
+         .summary = "minimum area of a random crop, as a share of the image; auto: 0.05, or as "  \
+                    "the named loader does",                                                      \
+         .minimum = 0.001,                                                                        \
+         .maximum = 1},                                                                           \
+        {.name = "crop",                                                                          \
+         .type = OPTION_REAL,                                                                     \
+         .offset = (at) + offsetof(struct look_settings, crop),                                   \
+         .fallback = "0.875",                                                                     \
+         .summary = "side of the centre crop, as a share of the image's short side",              \
+         .minimum = 0.001,                                                                        \
+         .maximum = 1},                                                                           \
+        {.name = "damaged",                                                                       \
+         .type = OPTION_CHOICE,                                                                   \
+         .offset = (at) + offsetof(struct look_settings, damaged),                                \
+         .fallback = "refuse",                                                                    \
+         .choices = look_damaged_names,                                                           \
+         .summary = "truncated or corrupt images: refuse them, as PyTorch and TensorFlow do, or " \
+                    "decode what is there and mark the run degraded"},                            \
+        IMAGE_LIMITS_ROWS((at) + offsetof(struct look_settings, limits))
+
+/* Return how boxes are drawn. */
+struct view_rules look_rules(const struct look_settings *look);
+/* Return what is shown of an image that the job wants to see as `asked`. */
+struct view look_view(const struct look_settings *look, const struct view *asked);
+
+/* ---- the orientation of a camera: tag 0x0112 of EXIF ---- */
+
+enum { ORIENTATION_UPRIGHT = 1 };
+
+/* Return the orientation of a JPEG, 1 to 8; 1 if it has none or a wrong one. */
+unsigned orientation_of_jpeg(const void *jpeg, size_t bytes);
+
+/* Do width and height change places? */
+bool orientation_swaps(unsigned orientation);
+
+/* Return the box of the stored width x height image that shows `box` of the upright one. */
+struct view_box orientation_stored_box(unsigned orientation, const struct view_box *box,
+                                       uint32_t width, uint32_t height);
+
+/* Turn side x side RGB pixels of the stored image upright, then mirror them. */
+void orientation_turn(unsigned orientation, bool mirror, uint32_t side, const uint8_t *stored,
+                      uint8_t *upright);
 
 #endif

@@ -19,7 +19,6 @@
 #include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
 #include "decode/plugins.h"
-#include "decode/view.h"
 #include "kernels/device.h"
 #include "kernels/resize.h"
 #include "kernels/runtime.h"
@@ -146,9 +145,6 @@ struct device_batch {
     void *targets[NVJPEG_IMAGES_MAX];
 };
 
-/* UNFIT: nvJPEG does not decode it, or it is larger than all space. */
-enum device_added { DEVICE_ADDED, DEVICE_FULL, DEVICE_UNFIT };
-
 enum { ALIGNMENT = 256, VECTOR = 16 };
 /* Files are smaller than their pixels, and tables take some 6 KiB an image. */
 enum { FILES_SHARE = 8, TABLES_BYTES = 64 << 10 };
@@ -234,27 +230,6 @@ static int device_batch_open(struct device_batch *batch, const struct nvjpeg_set
     return code;
 }
 
-static void device_batch_close(struct device_batch *batch)
-{
-    if (batch->runtime.stream)
-        runtime_wait(batch->runtime.stream);
-    if (batch->parsed)
-        batch->library.parsed_destroy(batch->parsed);
-    if (batch->state)
-        batch->library.state_destroy(batch->state);
-    if (batch->handle)
-        batch->library.destroy(batch->handle);
-    runtime_release(batch->pixels.start);
-    runtime_release(batch->rows);
-    runtime_release(batch->device_tables);
-    runtime_release(batch->device_marks);
-    runtime_unpin(batch->files.start);
-    runtime_unpin(batch->tables.start);
-    runtime_unpin(batch->marks);
-    runtime_event_destroy(batch->done);
-    runtime_close(&batch->runtime);
-}
-
 /* ---- adding ---- */
 
 static uint64_t axis_bytes(const struct resize_axis *axis, uint32_t side)
@@ -297,10 +272,11 @@ static struct device_axis put_axis(struct device_batch *batch, const struct resi
         .high = axis->high};
 }
 
-static enum device_added device_batch_add(struct device_batch *batch,
-                                          const struct decode_source *source,
-                                          const struct baseline_image *image,
-                                          const struct resize *plan, void *row)
+/* Returns DECODE_PENDING, DECODE_FULL, or DECODE_OTHER if nvJPEG does not decode it, or it is
+ * larger than all space. */
+static int device_batch_add(struct device_batch *batch, const struct decode_source *source,
+                            const struct baseline_image *image, const struct resize *plan,
+                            void *row)
 {
     const struct library *library = &batch->library;
     const uint64_t pitch = bytes_align_up((uint64_t)image->width * 3, VECTOR);
@@ -316,10 +292,10 @@ static enum device_added device_batch_add(struct device_batch *batch,
             LIBRARY_SUCCESS ||
         library->supported(batch->handle, batch->parsed, &unsupported) != LIBRARY_SUCCESS ||
         unsupported)
-        return DEVICE_UNFIT;
+        return DECODE_OTHER;
     if (batch->count == batch->capacity || !has_room(&batch->pixels, pixels) ||
         !has_room(&batch->files, file) || !has_room(&batch->tables, tables))
-        return batch->count ? DEVICE_FULL : DEVICE_UNFIT;
+        return batch->count ? DECODE_FULL : DECODE_OTHER;
     const uint32_t index = batch->count++;
     uint8_t *pixels_at = take_space(&batch->pixels, pixels, ALIGNMENT);
     struct device_resized resized = {
@@ -340,7 +316,7 @@ static enum device_added device_batch_add(struct device_batch *batch,
     batch->lengths[index] = source->length;
     batch->images[index] = (struct library_image){.channel = {pixels_at}, .pitch = {pitch}};
     batch->targets[index] = row;
-    return DEVICE_ADDED;
+    return DECODE_PENDING;
 }
 
 /* ---- decoding ---- */
@@ -402,8 +378,6 @@ enum { PLAN_BYTES = 64 << 10, PLAN_MOST = 64 << 20, TEXT_BYTES = 512 };
 struct nvjpeg_pending {
     struct view view;
     struct view_shown shown;
-    size_t length;
-    void *row;
     bool is_gray;
 };
 
@@ -470,19 +444,16 @@ static int nvjpeg_decode(void *opaque, const struct decode_source *source, const
                                    .mirror = shown.box.mirror,
                                    .filter = conventions[look->as].filter};
     bump_reset(&state->bump);
-    const int code =
-        resize_plan(&resize, &box, (uint32_t)look->size, (uint32_t)look->size, &state->bump);
+    const int code = resize_plan(&resize, &box, state->batch.side, state->batch.side, &state->bump);
     if (code)
         return code;
     const uint32_t index = state->batch.count;
-    const enum device_added added = device_batch_add(&state->batch, source, &image, &resize, row);
-    if (added == DEVICE_FULL)
-        return DECODE_FULL;
-    if (added == DEVICE_UNFIT)
+    const int added = device_batch_add(&state->batch, source, &image, &resize, row);
+    if (added == DECODE_OTHER)
         return decode_on_cpu(state, source, asked, row, figures);
-    state->pending[index] =
-        (struct nvjpeg_pending){*asked, shown, source->length, row, image.components == 1};
-    return DECODE_PENDING;
+    if (added == DECODE_PENDING)
+        state->pending[index] = (struct nvjpeg_pending){*asked, shown, image.components == 1};
+    return added;
 }
 
 static int nvjpeg_finish(void *opaque, uint32_t index, struct decode_figures *figures)
@@ -500,9 +471,10 @@ static int nvjpeg_finish(void *opaque, uint32_t index, struct decode_figures *fi
     if (state->code)
         return fail(state->code, "%s", state->reason);
     if (!state->decoded[index]) {
-        const struct decode_source source = {
-            .bytes = state->batch.data[index], .length = pending->length, .layout = DECODE_ENCODED};
-        return decode_on_cpu(state, &source, &pending->view, pending->row, figures);
+        const struct decode_source source = {.bytes = state->batch.data[index],
+                                             .length = state->batch.lengths[index],
+                                             .layout = DECODE_ENCODED};
+        return decode_on_cpu(state, &source, &pending->view, state->batch.targets[index], figures);
     }
     figures->grayscale += pending->is_gray;
     state->shown = pending->shown;
@@ -559,8 +531,25 @@ static int nvjpeg_open(void *opaque, const void *settings, struct decoder_traits
 static void nvjpeg_close(void *opaque)
 {
     struct nvjpeg_state *state = opaque;
+    struct device_batch *batch = &state->batch;
 
-    device_batch_close(&state->batch);
+    if (batch->runtime.stream)
+        runtime_wait(batch->runtime.stream);
+    if (batch->parsed)
+        batch->library.parsed_destroy(batch->parsed);
+    if (batch->state)
+        batch->library.state_destroy(batch->state);
+    if (batch->handle)
+        batch->library.destroy(batch->handle);
+    runtime_release(batch->pixels.start);
+    runtime_release(batch->rows);
+    runtime_release(batch->device_tables);
+    runtime_release(batch->device_marks);
+    runtime_unpin(batch->files.start);
+    runtime_unpin(batch->tables.start);
+    runtime_unpin(batch->marks);
+    runtime_event_destroy(batch->done);
+    runtime_close(&batch->runtime);
     baseline_destroy(state->baseline);
     bump_close(&state->bump);
     decoder_close(&state->cpu);

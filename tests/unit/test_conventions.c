@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "decode/look.h"
 #include "decode/decoder.h"
-#include "decode/orientation.h"
 
 #include <math.h>
 #include <stdio.h>
