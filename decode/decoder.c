@@ -29,7 +29,9 @@ int decoder_open(struct decoder *decoder, const struct plugin_choice *choice)
     decoder->state = memory_zeroed(plugin->state_size);
     if (!decoder->state)
         return -ENOMEM;
-    return decoder->ops->open(decoder->state, choice->settings, &decoder->traits);
+    return decoder->ops->open
+               ? decoder->ops->open(decoder->state, choice->settings, &decoder->traits)
+               : 0;
 }
 
 void decoder_close(struct decoder *decoder)
@@ -93,14 +95,9 @@ size_t decoder_make_hint(struct decoder *decoder, const struct decode_source *so
 
 struct decode_source decode_source_of(const struct sample *sample)
 {
-    static const unsigned layouts[] = {[SAMPLE_ENCODED] = DECODE_ENCODED,
-                                       [SAMPLE_RAW_HWC] = DECODE_RAW_HWC_RGB,
-                                       [SAMPLE_RAW_CHW] = DECODE_RAW_CHW_BGR,
-                                       [SAMPLE_RAW_HWC_BGR] = DECODE_RAW_HWC_BGR};
-
     return (struct decode_source){.bytes = sample->image,
                                   .length = sample->image_bytes,
-                                  .layout = layouts[sample->encoding],
+                                  .layout = sample->encoding,
                                   .width = sample->width,
                                   .height = sample->height,
                                   .channels = sample->channels};

@@ -16,7 +16,7 @@
 struct decode_source {
     const void *bytes;
     size_t length;
-    enum { DECODE_ENCODED, DECODE_RAW_HWC_RGB, DECODE_RAW_CHW_BGR, DECODE_RAW_HWC_BGR } layout;
+    enum sample_encoding layout;
     uint32_t width, height, channels; /* for raw layouts */
     const void *hint; /* kept from make_hint(), perhaps of another image, or damaged */
     size_t hint_bytes;
@@ -69,9 +69,12 @@ bool decode_figures_describe(const struct decode_figures *figures, char *text, s
 
 struct decoder_ops {
     struct plugin plugin;
-    bool gives_pixels; /* rows hold pixels: no further decoding is needed */
+    /* Rows hold pixels: no further decoding is needed. Settings begin with a struct look_settings.
+     */
+    bool gives_pixels;
+    /* NULL: nothing to do. */
     int (*open)(void *state, const void *settings, struct decoder_traits *traits);
-    void (*close)(void *state); /* NULL: nothing to do */
+    void (*close)(void *state);
     /* row: row_bytes, height x width x 3 RGB bytes for image decoders. Returns 0, DECODE_DAMAGED,
      * -EBADMSG with a reason if the image cannot be decoded, or -ENOMEM. */
     int (*decode)(void *state, const struct decode_source *source, const struct view *view,

@@ -87,11 +87,11 @@ static void fill_row(const struct decode_source *source, uint32_t number, uint32
 {
     const size_t plane = (size_t)source->width * source->height;
     const uint8_t *bytes = source->bytes;
-    const bool planes = source->layout == DECODE_RAW_CHW_BGR;
+    const bool planes = source->layout == SAMPLE_RAW_CHW;
     const size_t channels = source->channels, step = planes ? 1 : channels;
     const uint8_t *pixel = bytes + ((size_t)number * source->width + low) * step;
     /* Offsets of red, green and blue from the pixel's address. */
-    const bool reversed = source->layout == DECODE_RAW_HWC_BGR;
+    const bool reversed = source->layout == SAMPLE_RAW_HWC_BGR;
     const size_t red = channels == 1 ? 0 : planes ? 2 * plane : reversed ? 2 : 0;
     const size_t green = channels == 1 ? 0 : planes ? plane : 1;
     const size_t blue = channels == 1 || planes || reversed ? 0 : 2;
@@ -106,7 +106,7 @@ static void fill_row(const struct decode_source *source, uint32_t number, uint32
 
 static bool is_rgb(const struct decode_source *source)
 {
-    return source->layout == DECODE_RAW_HWC_RGB && source->channels == 3;
+    return source->layout == SAMPLE_RAW_HWC && source->channels == 3;
 }
 
 /* Copy into RGBX for the resize, which ignores the fourth byte: here the next pixel's first. */
@@ -174,7 +174,7 @@ int image_decode_netpbm(const struct image_request *request)
     const struct decode_source pixels = {
         .bytes = (const uint8_t *)request->source->bytes + header.header_bytes,
         .length = request->source->length - header.header_bytes,
-        .layout = DECODE_RAW_HWC_RGB,
+        .layout = SAMPLE_RAW_HWC,
         .width = header.width,
         .height = header.height,
         .channels = header.channels,

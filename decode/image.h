@@ -8,6 +8,7 @@
 
 #include "base/image_header.h"
 #include "base/heap.h"
+#include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
 #include "kernels/resize.h"
 
@@ -56,6 +57,22 @@ int image_decode_other(const struct image_request *request);
 /* Check an image, its end included, and decode all of it within limits. A kind that this build does
  * not decode passes. Returns 0, -EBADMSG with the first complaint, or -ENOMEM. Any thread. */
 int image_verify(const void *bytes, size_t count, const struct image_limits *limits);
+
+/* ---- the hint of a baseline JPEG: points at which decoding can begin or go on, so that what is
+ * above a crop, or right of it, is not decoded (decode/jpeg.c) ---- */
+
+enum { ENTRY_POINTS_MAX = 34 };
+
+struct entry_points {
+    struct baseline_point points[ENTRY_POINTS_MAX];
+    uint32_t count;
+};
+
+enum entry { ENTRY_NONE, ENTRY_FOUND, ENTRY_STALE };
+
+/* Find the points up to a row of MCUs. Stale: the hint is not of these bytes. */
+enum entry entry_points_find(const struct decode_source *source, uint32_t mcu_rows, uint32_t row,
+                             struct entry_points *found);
 
 /* ---- readers, each of one kind ---- */
 int image_decode_png(const struct image_request *request);    /* decode/png.c */

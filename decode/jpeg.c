@@ -25,6 +25,8 @@
  */
 #include "decode/image.h"
 
+#include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/image_header.h"
 #include "base/memory.h"
@@ -32,6 +34,7 @@
 #include "decode/baseline/baseline.h"
 #include "decode/plugins.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -89,7 +92,7 @@ static const char *const entry_points_names[] = {"auto", "no", NULL};
 static const char *const scale_names[] = {"auto", "fast", "any", "none", NULL};
 
 static const struct option_spec jpeg_options[] = {
-    LOOK_ROWS(offsetof(struct jpeg_settings, look)),
+    LOOK_ROWS,
     {"dct", 0, OPTION_CHOICE, offsetof(struct jpeg_settings, dct), .fallback = "islow",
      .choices = dct_names,
      .summary = "inverse DCT: exact to a level (islow) or slightly faster (ifast)"},
@@ -325,6 +328,122 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
     return code;
 }
 
+/* ---- entry points ----
+ *
+ * Up to 34 points; point i is that of MCU row (i + 1) x spacing, the spacing being MCU rows / 34,
+ * rounded up. In groups of up to four, little-endian:
+ *     u32 CRC-32C of the image up to and including the byte of the group's last point, in pieces
+ *         that end with the byte of each point so far, each followed by the ten bytes below
+ *     up to four times: u32 bit of the image, 3 x u16 DC predictors
+ * A point follows from the bytes above it alone, so with the same CRC it is right, whatever
+ * follows. A CRC is no signature: hints are taken only from files that are trusted like the data.
+ */
+
+enum { POINT_BYTES = 10, GROUP = 4, CRC_BYTES = 4 };
+
+static uint32_t spacing_of(uint32_t mcu_rows)
+{
+    assert(mcu_rows > 0);
+    return (mcu_rows + ENTRY_POINTS_MAX - 1) / ENTRY_POINTS_MAX;
+}
+
+static size_t group_offset(uint32_t group)
+{
+    return (size_t)group * (CRC_BYTES + GROUP * POINT_BYTES);
+}
+
+static size_t point_offset(uint32_t i)
+{
+    return group_offset(i / GROUP) + CRC_BYTES + i % GROUP * POINT_BYTES;
+}
+
+static size_t hint_bytes(uint32_t count)
+{
+    return count ? point_offset(count - 1) + POINT_BYTES : 0;
+}
+
+_Static_assert(ENTRY_POINTS_MAX *POINT_BYTES + (ENTRY_POINTS_MAX + GROUP - 1) / GROUP * CRC_BYTES <=
+                   DECODE_HINT_MAX,
+               "a hint has room for all points");
+
+/* The CRC up to a point. */
+struct seal {
+    uint32_t crc;
+    size_t done;
+};
+
+/* Returns false if the point is above the one before, or outside the image. */
+static bool seal_point(struct seal *seal, const struct decode_source *source, const uint8_t *raw)
+{
+    const size_t end = (size_t)bytes_le32(raw) / 8 + 1;
+
+    if (end < seal->done || end > source->length)
+        return false;
+    seal->crc = crc32c(seal->crc, (const uint8_t *)source->bytes + seal->done, end - seal->done);
+    seal->crc = crc32c(seal->crc, raw, POINT_BYTES);
+    seal->done = end;
+    return true;
+}
+
+/* Before baseline_start(): note them in passing. */
+static void note_points(struct entry_points *notes, struct baseline *decoder, uint32_t mcu_rows)
+{
+    const uint32_t spacing = spacing_of(mcu_rows);
+
+    notes->count = (mcu_rows - 1) / spacing;
+    assert(notes->count <= ENTRY_POINTS_MAX);
+    baseline_note_points(decoder, spacing, notes->points);
+}
+
+/* After the last row that is needed: step over the rest of the scan, and make the hint. Returns its
+ * bytes; 0 if the image can have no point: damaged, or too small or too large. */
+static size_t finish_points(const struct entry_points *notes, struct baseline *decoder,
+                            const struct decode_source *source, uint8_t hint[DECODE_HINT_MAX])
+{
+    struct seal seal = {0, 0};
+
+    if (source->length > UINT32_MAX / 8 || baseline_finish_points(decoder))
+        return 0;
+    for (uint32_t i = 0; i < notes->count; i++) {
+        uint8_t *raw = hint + point_offset(i);
+        const struct baseline_point *point = &notes->points[i];
+        bytes_put_le32(raw, (uint32_t)point->bit);
+        for (int j = 0; j < 3; j++)
+            bytes_put_le16(raw + 4 + 2 * j, point->dc[j]);
+        if (!seal_point(&seal, source, raw))
+            return 0;
+        bytes_put_le32(hint + group_offset(i / GROUP), seal.crc);
+    }
+    return hint_bytes(notes->count);
+}
+
+enum entry entry_points_find(const struct decode_source *source, uint32_t mcu_rows, uint32_t row,
+                             struct entry_points *found)
+{
+    const uint32_t spacing = spacing_of(mcu_rows), count = (mcu_rows - 1) / spacing;
+    const uint8_t *hint = source->hint;
+    struct seal seal = {0, 0};
+    uint32_t i = 0;
+
+    if (source->hint_bytes == 0)
+        return ENTRY_NONE;
+    if (source->hint_bytes != hint_bytes(count))
+        return ENTRY_STALE;
+    found->count = row / spacing < count ? row / spacing : count;
+    if (found->count == 0)
+        return ENTRY_NONE;
+    for (; i < found->count || (i % GROUP && i < count); i++) {
+        const uint8_t *raw = hint + point_offset(i);
+        struct baseline_point *point = &found->points[i];
+        *point = (struct baseline_point){.row = (i + 1) * spacing, .bit = bytes_le32(raw)};
+        for (int j = 0; j < 3; j++)
+            point->dc[j] = bytes_le16(raw + 4 + 2 * j);
+        if (!seal_point(&seal, source, raw))
+            return ENTRY_STALE;
+    }
+    return seal.crc == bytes_le32(hint + group_offset((i - 1) / GROUP)) ? ENTRY_FOUND : ENTRY_STALE;
+}
+
 /* ---- one baseline JPEG, without libjpeg ---- */
 
 /* Returns DECODE_OTHER if libjpeg must decode, and judge, this image. */
@@ -368,7 +487,7 @@ static int decode_baseline(struct jpeg_state *state, const struct image_request 
     const bool entered = entry == ENTRY_FOUND, notes = source->wants_hint && !entered;
     request->figures->stale += entry == ENTRY_STALE;
     if (notes)
-        entry_points_note(points, decoder, image.mcu_rows);
+        note_points(points, decoder, image.mcu_rows);
     if (entered ? baseline_start_at(decoder, memory, points->points, points->count)
                 : baseline_start(decoder, memory))
         return DECODE_OTHER;
@@ -474,7 +593,7 @@ static int jpeg_decode(void *opaque, const struct decode_source *source, const s
     state->view = look_view(&state->settings->look, view);
     state->has_notes = false;
     bump_reset(&state->bump);
-    if (source->layout != DECODE_ENCODED)
+    if (source->layout != SAMPLE_ENCODED)
         return image_decode_raw(&request);
     int code = image_decode_other(&request);
     if (code != DECODE_OTHER)
@@ -500,7 +619,7 @@ int image_verify(const void *bytes, size_t count, const struct image_limits *lim
     enum { SIDE = 8 }; /* images of other kinds are decoded whole for any row */
     const struct jpeg_settings settings = {.look = {.size = SIDE, .limits = *limits, .crop = 1},
                                            .engine = ENGINE_TURBO};
-    const struct decode_source source = {.bytes = bytes, .length = count, .layout = DECODE_ENCODED};
+    const struct decode_source source = {.bytes = bytes, .length = count, .layout = SAMPLE_ENCODED};
     const struct view whole = {.kind = VIEW_WHOLE};
     struct decode_figures figures = {0};
     struct decoder_traits traits;
@@ -537,17 +656,26 @@ static size_t jpeg_make_hint(void *opaque, const struct decode_source *source,
 {
     struct jpeg_state *state = opaque;
 
-    if (source->layout != DECODE_ENCODED)
+    if (source->layout != SAMPLE_ENCODED)
         return 0;
     if (state->has_notes) {
         state->has_notes = false;
-        return entry_points_finish(&state->points, state->baseline, source, hint);
+        return finish_points(&state->points, state->baseline, source, hint);
     }
+    /* Of an image that is not decoded. */
+    const struct baseline_region corner = {0, 0, 1, 1};
+    struct baseline_image image;
     if (!state->baseline && !state->hinting && !(state->hinting = baseline_create()))
         return 0;
+    struct baseline *decoder = state->baseline ? state->baseline : state->hinting;
+    if (baseline_open(decoder, source->bytes, source->length, &image))
+        return 0;
     bump_reset(&state->bump);
-    return entry_points_make(state->baseline ? state->baseline : state->hinting, &state->bump,
-                             source, hint);
+    void *memory = bump_alloc(&state->bump, baseline_select(decoder, &corner));
+    note_points(&state->points, decoder, image.mcu_rows);
+    if (!memory || baseline_start(decoder, memory))
+        return 0;
+    return finish_points(&state->points, decoder, source, hint);
 }
 
 const struct decoder_ops decoder_jpeg = {

@@ -4,7 +4,6 @@ libiobench_a_SOURCES += \
 	decode/plugins.h decode/registry.c \
 	decode/view.c decode/view.h \
 	decode/none.c \
-	decode/entry_points.c decode/entry_points.h \
 	decode/image.c decode/image.h decode/jpeg.c decode/png.c
 if HAVE_WEBP
 libiobench_a_SOURCES += decode/webp.c

@@ -9,47 +9,29 @@
 #include "base/crc32c.h"
 #include "decode/plugins.h"
 
-static int none_open(void *state, const void *settings, struct decoder_traits *traits)
-{
-    (void)state;
-    (void)settings;
-    (void)traits;
-    return 0;
-}
-
 static int none_decode(void *state, const struct decode_source *source, const struct view *view,
                        void *row, struct decode_figures *figures)
 {
-    (void)state;
-    (void)source;
-    (void)view;
-    (void)row;
-    (void)figures;
+    (void)state, (void)source, (void)view, (void)row, (void)figures;
     return 0;
 }
 
 const struct decoder_ops decoder_none = {
     .plugin = {.name = "none", .summary = "does not decode images", .idle = true},
-    .open = none_open,
     .decode = none_decode,
 };
 
-enum { ROW_BYTES = 8 };
-
 static int checksum_open(void *state, const void *settings, struct decoder_traits *traits)
 {
-    (void)state;
-    (void)settings;
-    traits->row_bytes = ROW_BYTES;
+    (void)state, (void)settings;
+    traits->row_bytes = 8;
     return 0;
 }
 
 static int checksum_decode(void *state, const struct decode_source *source, const struct view *view,
                            void *row, struct decode_figures *figures)
 {
-    (void)state;
-    (void)view;
-    (void)figures;
+    (void)state, (void)view, (void)figures;
     bytes_put_le32(row, crc32c(0, source->bytes, source->length));
     bytes_put_le32((uint8_t *)row + 4, (uint32_t)source->length);
     return 0;

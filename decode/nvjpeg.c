@@ -17,7 +17,7 @@ static const char *const engines[] = {
     [NVJPEG_AUTO] = "auto", [NVJPEG_HARDWARE] = "hardware", [NVJPEG_GPU] = "gpu", NULL};
 
 static const struct option_spec nvjpeg_options[] = {
-    LOOK_ROWS(offsetof(struct nvjpeg_settings, look)),
+    LOOK_ROWS,
     {"engine", 0, OPTION_CHOICE, offsetof(struct nvjpeg_settings, engine), .fallback = "auto",
      .choices = engines,
      .summary =

@@ -34,8 +34,7 @@ static void on_error(png_structp png, png_const_charp message)
 
 static void on_warning(png_structp png, png_const_charp message)
 {
-    (void)png;
-    (void)message;
+    (void)png, (void)message;
 }
 
 static png_voidp alloc_memory(png_structp png, png_alloc_size_t bytes)
@@ -45,8 +44,7 @@ static png_voidp alloc_memory(png_structp png, png_alloc_size_t bytes)
 
 static void free_memory(png_structp png, png_voidp piece)
 {
-    (void)png;
-    (void)piece;
+    (void)png, (void)piece;
 }
 
 static void read_bytes(png_structp png, png_bytep to, size_t bytes)

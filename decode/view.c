@@ -8,15 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-const struct view_rules view_rules_imagenet = {
-    .min_area = 0.05,
-    .max_area = 1,
-    .min_aspect = 3.0 / 4,
-    .max_aspect = 4.0 / 3,
-    .tries = 10,
-    .crop_share = 224.0 / 256,
-};
-
 static struct view_box centre(double box_width, double box_height, uint32_t width, uint32_t height)
 {
     return (struct view_box){
@@ -124,16 +115,6 @@ struct view_box view_box(const struct view *view, const struct view_rules *rules
  * ImageNet models call it), DALI (RandomResizedCrop), MXNet (random_resized_crop of its image
  * iterator) and FFCV (get_random_crop). Boxes are compared with independent draws by these rules,
  * not with the loaders themselves (docs/decode.md). */
-enum { TRIES = 10, TRIES_TENSORFLOW = 100 };
-
-static const struct view_rules rules_torchvision = {
-    .min_area = 0.08,
-    .max_area = 1,
-    .min_aspect = 3.0 / 4,
-    .max_aspect = 4.0 / 3,
-    .tries = TRIES,
-    .crop_share = 224.0 / 256,
-};
 
 /* min_object_covered=0.1 of a box that is the whole image refuses areas below 0.1. */
 static const struct view_rules rules_tensorflow = {
@@ -143,20 +124,21 @@ static const struct view_rules rules_tensorflow = {
     .max_aspect = 1.33,
     .min_covered = 0.1,
     .draws = VIEW_DRAWS_HEIGHT,
-    .tries = TRIES_TENSORFLOW,
+    .tries = 100,
     .whole_else = true,
     .crop_share = 0.875,
 };
 
-static const struct view_rules rules_mxnet = {
-    .min_area = 0.08,
-    .max_area = 1,
-    .min_aspect = 3.0 / 4,
-    .max_aspect = 4.0 / 3,
-    .draws = VIEW_DRAWS_RATIO,
-    .tries = TRIES,
-    .crop_share = 224.0 / 256,
-};
+/* What most of them have; the smallest area, and how boxes are drawn, differ. */
+#define RULES(LEAST, DRAWS)                                                             \
+    {                                                                                   \
+        .min_area = LEAST, .max_area = 1, .min_aspect = 3.0 / 4, .max_aspect = 4.0 / 3, \
+        .draws = DRAWS, .tries = 10, .crop_share = 224.0 / 256                          \
+    }
+
+const struct view_rules view_rules_imagenet = RULES(0.05, VIEW_DRAWS_LOG_RATIO);
+static const struct view_rules rules_torchvision = RULES(0.08, VIEW_DRAWS_LOG_RATIO);
+static const struct view_rules rules_mxnet = RULES(0.08, VIEW_DRAWS_RATIO);
 
 const char *const convention_names[CONVENTION_COUNT + 1] = {
     "iobench", "torchvision", "tensorflow", "dali", "mxnet", "ffcv", NULL};

@@ -93,32 +93,32 @@ enum { LOOK_REFUSES, LOOK_DECODES }; /* damaged images */
 extern const char *const look_view_names[];
 extern const char *const look_damaged_names[];
 
-/* Option rows for settings that hold a struct look_settings at offset `at`. */
-#define LOOK_ROWS(at)                                                                             \
+/* Option rows for settings that begin with a struct look_settings. */
+#define LOOK_ROWS                                                                                 \
     {.name = "size",                                                                              \
      .type = OPTION_COUNT,                                                                        \
-     .offset = (at) + offsetof(struct look_settings, size),                                       \
+     .offset = offsetof(struct look_settings, size),                                              \
      .fallback = "224",                                                                           \
      .summary = "side of the output square in pixels",                                            \
      .minimum = 1,                                                                                \
      .maximum = 4096},                                                                            \
         {.name = "view",                                                                          \
          .type = OPTION_CHOICE,                                                                   \
-         .offset = (at) + offsetof(struct look_settings, view),                                   \
+         .offset = offsetof(struct look_settings, view),                                          \
          .fallback = "asked",                                                                     \
          .choices = look_view_names,                                                              \
          .summary = "random crop (train), centre crop (evaluate), all of the image without its "  \
                     "aspect ratio (whole), or as the job requests (asked)"},                      \
         {.name = "as",                                                                            \
          .type = OPTION_CHOICE,                                                                   \
-         .offset = (at) + offsetof(struct look_settings, as),                                     \
+         .offset = offsetof(struct look_settings, as),                                            \
          .fallback = "iobench",                                                                   \
          .choices = convention_names,                                                             \
          .summary = "whose random crops, filter and treatment of EXIF: docs/decode.md has the "   \
                     "table"},                                                                     \
         {.name = "min-area",                                                                      \
          .type = OPTION_REAL,                                                                     \
-         .offset = (at) + offsetof(struct look_settings, min_area),                               \
+         .offset = offsetof(struct look_settings, min_area),                                      \
          .fallback = "auto",                                                                      \
          .zero = "auto",                                                                          \
          .summary = "minimum area of a random crop, as a share of the image; auto: 0.05, or as "  \
@@ -127,19 +127,19 @@ extern const char *const look_damaged_names[];
          .maximum = 1},                                                                           \
         {.name = "crop",                                                                          \
          .type = OPTION_REAL,                                                                     \
-         .offset = (at) + offsetof(struct look_settings, crop),                                   \
+         .offset = offsetof(struct look_settings, crop),                                          \
          .fallback = "0.875",                                                                     \
          .summary = "side of the centre crop, as a share of the image's short side",              \
          .minimum = 0.001,                                                                        \
          .maximum = 1},                                                                           \
         {.name = "damaged",                                                                       \
          .type = OPTION_CHOICE,                                                                   \
-         .offset = (at) + offsetof(struct look_settings, damaged),                                \
+         .offset = offsetof(struct look_settings, damaged),                                       \
          .fallback = "refuse",                                                                    \
          .choices = look_damaged_names,                                                           \
          .summary = "truncated or corrupt images: refuse them, as PyTorch and TensorFlow do, or " \
                     "decode what is there and mark the run degraded"},                            \
-        IMAGE_LIMITS_ROWS((at) + offsetof(struct look_settings, limits))
+        IMAGE_LIMITS_ROWS(offsetof(struct look_settings, limits))
 
 /* Return how boxes are drawn. */
 struct view_rules look_rules(const struct look_settings *look);

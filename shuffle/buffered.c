@@ -198,10 +198,7 @@ static const struct option_spec tfdata_options[] = {
     COUNT_ROW("buffer", records, "10000", "records held in the shuffle buffer"),
     COUNT_ROW("interleave", interleave, "10", "files read in turn (cycle_length)"),
     COUNT_ROW("length", length, "1", "records taken from a file in its turn (block_length)"),
-    {.name = "files",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct buffered_settings, files),
-     .fallback = "yes",
+    {"files", 0, OPTION_FLAG, offsetof(struct buffered_settings, files), "yes",
      .summary = "shuffle the list of files each epoch"},
     {0},
 };

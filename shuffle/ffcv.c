@@ -33,18 +33,11 @@ struct ffcv_state {
     struct random random;
 };
 
+#define FIELD(field) offsetof(struct ffcv_settings, field)
 static const struct option_spec ffcv_options[] = {
-    {.name = "pages",
-     .type = OPTION_COUNT,
-     .offset = offsetof(struct ffcv_settings, pages),
-     .fallback = "0",
-     .maximum = 1e9,
+    {"pages", 0, OPTION_COUNT, FIELD(pages), "0", .maximum = 1e9,
      .summary = "pages kept open; 0: twice the batch size"},
-    {.name = "page",
-     .type = OPTION_SIZE,
-     .offset = offsetof(struct ffcv_settings, page_bytes),
-     .fallback = "8MiB",
-     .minimum = 4096,
+    {"page", 0, OPTION_SIZE, FIELD(page_bytes), "8MiB", .minimum = 4096,
      .summary = "bytes of a page"},
     {0},
 };

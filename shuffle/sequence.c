@@ -544,10 +544,7 @@ static int direct_open(const struct shuffle_ops *ops, void *state, const void *s
 
 /* Caffe2's database reader gives rank r of P the records r, r + P, r + 2 P, ... */
 static const struct option_spec none_options[] = {
-    {.name = "stride",
-     .type = OPTION_FLAG,
-     .offset = offsetof(struct sequence_rules, stride),
-     .fallback = "no",
+    {"stride", 0, OPTION_FLAG, offsetof(struct sequence_rules, stride), "no",
      .summary = "partition elastic deals record by record, not batch by batch"},
     {0},
 };

@@ -123,16 +123,7 @@ static int windowed_next(void *state, struct plan_op *ops, uint32_t max)
     return (int)count;
 }
 
-#define SIZE_ROW(NAME, DEFAULT, SUMMARY)                                                      \
-    {                                                                                         \
-        .name = NAME, .type = OPTION_SIZE, .offset = offsetof(struct window_settings, bytes), \
-        .fallback = DEFAULT, .minimum = 4096, .summary = SUMMARY                              \
-    }
-#define FLAG_ROW(NAME, FIELD, DEFAULT, SUMMARY)                                               \
-    {                                                                                         \
-        .name = NAME, .type = OPTION_FLAG, .offset = offsetof(struct window_settings, FIELD), \
-        .fallback = DEFAULT, .summary = SUMMARY                                               \
-    }
+#define FIELD(field) offsetof(struct window_settings, field)
 #define WINDOWED(NAME, RULES, OPTIONS, SUMMARY)                                                   \
     {                                                                                             \
         .plugin = {.name = NAME,                                                                  \
@@ -145,8 +136,9 @@ static int windowed_next(void *state, struct plan_op *ops, uint32_t max)
     }
 
 static const struct option_spec block_options[] = {
-    SIZE_ROW("size", "8MiB", "bytes of a block"),
-    FLAG_ROW("inside", inside, "yes", "shuffle the records of a block too"),
+    {"size", 0, OPTION_SIZE, FIELD(bytes), "8MiB", .minimum = 4096, .summary = "bytes of a block"},
+    {"inside", 0, OPTION_FLAG, FIELD(inside), "yes",
+     .summary = "shuffle the records of a block too"},
     {0},
 };
 
@@ -157,8 +149,10 @@ const struct shuffle_ops shuffle_block =
              "blocks in random order, each read whole and shuffled inside");
 
 static const struct option_spec mxnet_chunk_options[] = {
-    SIZE_ROW("chunk", "64MiB", "bytes of a chunk"),
-    FLAG_ROW("permute", permute, "no", "visit the chunks in random order"),
+    {"chunk", 0, OPTION_SIZE, FIELD(bytes), "64MiB", .minimum = 4096,
+     .summary = "bytes of a chunk"},
+    {"permute", 0, OPTION_FLAG, FIELD(permute), "no",
+     .summary = "visit the chunks in random order"},
     {0},
 };
 
@@ -171,14 +165,9 @@ const struct shuffle_ops shuffle_mxnet_chunk =
              "MXNet without .idx: chunks in storage order, each shuffled inside");
 
 static const struct option_spec corgipile_options[] = {
-    {.name = "buffer",
-     .type = OPTION_REAL,
-     .offset = offsetof(struct window_settings, share),
-     .fallback = "0.1",
-     .minimum = 1e-9,
-     .maximum = 1,
+    {"buffer", 0, OPTION_REAL, FIELD(share), "0.1", .minimum = 1e-9, .maximum = 1,
      .summary = "share of the rank's records that the buffer holds"},
-    SIZE_ROW("block", "10MB", "bytes of a block"),
+    {"block", 0, OPTION_SIZE, FIELD(bytes), "10MB", .minimum = 4096, .summary = "bytes of a block"},
     {0},
 };
 

@@ -373,7 +373,7 @@ static int device_batch_run(struct device_batch *batch, bool decoded[NVJPEG_IMAG
 
 /* ---- the decoder ---- */
 
-enum { PLAN_BYTES = 64 << 10, PLAN_MOST = 64 << 20, TEXT_BYTES = 512 };
+enum { PLAN_BYTES = 64 << 10, PLAN_MOST = 64 << 20 };
 
 struct nvjpeg_pending {
     struct view view;
@@ -425,7 +425,7 @@ static int nvjpeg_decode(void *opaque, const struct decode_source *source, const
         state->ran = false;
     }
     /* Images that are not for the device. */
-    if (source->layout != DECODE_ENCODED || asked->width ||
+    if (source->layout != SAMPLE_ENCODED || asked->width ||
         baseline_open(state->baseline, source->bytes, source->length, &image) ||
         !image_limits_size(&look->limits, image.width, image.height) ||
         !image_end_jpeg(source->bytes, source->length, image.header_bytes) ||
@@ -473,7 +473,7 @@ static int nvjpeg_finish(void *opaque, uint32_t index, struct decode_figures *fi
     if (!state->decoded[index]) {
         const struct decode_source source = {.bytes = state->batch.data[index],
                                              .length = state->batch.lengths[index],
-                                             .layout = DECODE_ENCODED};
+                                             .layout = SAMPLE_ENCODED};
         return decode_on_cpu(state, &source, &pending->view, state->batch.targets[index], figures);
     }
     figures->grayscale += pending->is_gray;
@@ -498,19 +498,13 @@ static int nvjpeg_open(void *opaque, const void *settings, struct decoder_traits
     state->settings = settings;
     state->rules = look_rules(&state->settings->look);
     /* The CPU's decoder shows the same of an image. */
-    const struct look_settings *look = &state->settings->look;
-    char text[TEXT_BYTES], area[32] = "auto";
-    if (look->min_area > 0)
-        snprintf(area, sizeof area, "%.17g", look->min_area);
-    snprintf(text, sizeof text,
-             "%s:size=%llu,view=%s,as=%s,min-area=%s,crop=%.17g,damaged=%s,max-pixels=%llu,"
-             "max-scans=%llu,scale=none",
-             decoder_of_pixels()->name, (unsigned long long)look->size, look_view_names[look->view],
-             convention_names[look->as], area, look->crop, look_damaged_names[look->damaged],
-             (unsigned long long)look->limits.pixels, (unsigned long long)look->limits.scans);
+    char text[64];
+    snprintf(text, sizeof text, "%s:scale=none", decoder_of_pixels()->name);
     int code = plugin_choose("decoder", decoder_registry, text, &state->choice);
-    if (code == 0)
+    if (code == 0) {
+        *(struct look_settings *)state->choice.settings = state->settings->look;
         code = decoder_open(&state->cpu, &state->choice);
+    }
     if (code)
         return code;
     *traits = state->cpu.traits;

@@ -113,7 +113,7 @@ static void try_image(const uint8_t *bytes, size_t count, size_t hint_bytes, boo
     uint8_t *hint = fuzz_exact(bytes, hint_bytes),
             *image = fuzz_exact(bytes + hint_bytes, count - hint_bytes);
     struct decode_source source = {
-        .bytes = image, .length = count - hint_bytes, .layout = DECODE_ENCODED};
+        .bytes = image, .length = count - hint_bytes, .layout = SAMPLE_ENCODED};
     if (count >= sizeof view.seed)
         memcpy(&view.seed, bytes + count - sizeof view.seed, sizeof view.seed);
     memset(plain, 0, sizeof plain);

@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         FUZZ_CHECK(decoder.traits.row_bytes == sizeof row);
     }
     uint8_t *copy = fuzz_exact(bytes, count);
-    struct decode_source source = {.bytes = copy, .length = count, .layout = DECODE_ENCODED};
+    struct decode_source source = {.bytes = copy, .length = count, .layout = SAMPLE_ENCODED};
     struct view view = {.kind = count % 4 ? VIEW_TRAIN : VIEW_EVALUATE};
     /* The last bytes select the view, so the fuzzer finds crops by itself. */
     if (count >= sizeof view.seed)

@@ -15,7 +15,7 @@
 static struct decode_source load(const char *name)
 {
     const char *srcdir = getenv("srcdir");
-    struct decode_source source = {.layout = DECODE_ENCODED};
+    struct decode_source source = {.layout = SAMPLE_ENCODED};
     char path[512], *bytes;
 
     snprintf(path, sizeof path, "%s/tests/fixtures/images/%s", srcdir ? srcdir : ".", name);

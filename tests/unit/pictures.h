@@ -22,7 +22,7 @@ static void mutations_end_well(const struct decode_source *whole, size_t from)
     static const struct image_limits limits = {.pixels = 1 << 20, .scans = 64};
     static uint8_t copy[PICTURE_MOST];
     struct decode_source source = {
-        .bytes = copy, .length = whole->length, .layout = DECODE_ENCODED};
+        .bytes = copy, .length = whole->length, .layout = SAMPLE_ENCODED};
     struct bench bench;
 
     assert_true(whole->length <= sizeof copy);

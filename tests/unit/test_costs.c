@@ -66,7 +66,7 @@ static struct decode_source many_scans(unsigned scans, unsigned width, unsigned 
         at += i ? 2 : 8;
     }
     memcpy(bytes + at, "\xff\xd9", 2);
-    return (struct decode_source){.bytes = bytes, .length = at + 2, .layout = DECODE_ENCODED};
+    return (struct decode_source){.bytes = bytes, .length = at + 2, .layout = SAMPLE_ENCODED};
 }
 
 static void expect_image(struct bench *bench, struct decode_source image, const char *words)
@@ -166,7 +166,7 @@ static struct decode_source many_texts(void)
     at += put_chunk(bytes + at, "IDAT", packed, packed_bytes);
     at += put_chunk(bytes + at, "IEND", "", 0);
     free(inflated);
-    return (struct decode_source){.bytes = bytes, .length = at, .layout = DECODE_ENCODED};
+    return (struct decode_source){.bytes = bytes, .length = at, .layout = SAMPLE_ENCODED};
 }
 
 /* The decoder and verify inflate only pixels. */

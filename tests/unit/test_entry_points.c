@@ -12,7 +12,7 @@
 #include "base/file.h"
 #include "base/random.h"
 #include "decode/decoder.h"
-#include "decode/entry_points.h"
+#include "decode/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -49,7 +49,7 @@ static void each_allocation_may_fail(void **unused)
         snprintf(path, sizeof path, "%s/tests/fixtures/images/%s", getenv("srcdir"), names[i]);
         assert_int_equal(file_load(path, 1 << 20, &text, &length), 0);
         const struct decode_source source = {
-            .bytes = text, .length = length, .layout = DECODE_ENCODED};
+            .bytes = text, .length = length, .layout = SAMPLE_ENCODED};
         assert_int_equal(decode_within(&source, 64 << 20, whole), 0);
         int code = -ENOMEM;
         for (size_t bytes = 64; code; bytes += STEP, refused++) {

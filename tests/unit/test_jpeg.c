@@ -411,7 +411,7 @@ static void decoding_allocates_nothing(void **unused)
 /* A progressive image of one colour: few bytes, but coefficients for every pixel. */
 static struct decode_source make_huge(uint32_t side)
 {
-    struct decode_source source = {.layout = DECODE_ENCODED};
+    struct decode_source source = {.layout = SAMPLE_ENCODED};
     struct jpeg_compress_struct jpeg;
     struct jpeg_error_mgr errors;
     uint8_t *row = calloc(side, 3), *bytes = NULL;
@@ -516,7 +516,7 @@ static void fashion_mnist_comes_back(void **unused)
     for (uint64_t seed = 0; gzread(file, image, sizeof image) == sizeof image; seed++) {
         struct decode_source source = {.bytes = image,
                                        .length = sizeof image,
-                                       .layout = DECODE_RAW_HWC_RGB,
+                                       .layout = SAMPLE_RAW_HWC,
                                        .width = 28,
                                        .height = 28,
                                        .channels = 1};
@@ -538,7 +538,7 @@ static void fashion_mnist_comes_back(void **unused)
 /* Mean differences, signed and absolute, from the exact box of the whole image. */
 static void compare_photograph(const char *path, const char *text, double most, double bias)
 {
-    struct decode_source source = {.layout = DECODE_ENCODED};
+    struct decode_source source = {.layout = SAMPLE_ENCODED};
     static double exact[96 * 96 * 3];
     double sum = 0, signs = 0;
     uint32_t width, height;

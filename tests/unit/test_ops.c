@@ -86,7 +86,7 @@ static void nobody_lacks_what_is_called(void **unused)
                 (ops->wake || strcmp(ops->plugin.name, "null") == 0));
     FOR_ALL(shuffle_registry, shuffle_ops,
             ops->open && ops->close && ops->begin && ops->next && ops->draws);
-    FOR_ALL(decoder_registry, decoder_ops, ops->plugin.module || (ops->open && ops->decode));
+    FOR_ALL(decoder_registry, decoder_ops, ops->plugin.module || ops->decode);
     FOR_ALL(trainer_registry, trainer_ops,
             ops->plugin.idle || (ops->open && ops->close && ops->step));
     FOR_ALL(probe_registry, probe_ops, ops->open && ops->sample);

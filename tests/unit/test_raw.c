@@ -13,7 +13,7 @@ static void raw_layouts(void **unused)
     uint8_t interleaved[6 * 4 * 3], planes[6 * 4 * 3], reversed[6 * 4 * 3], grey[6 * 4];
     struct decode_source source = {.bytes = interleaved,
                                    .length = sizeof interleaved,
-                                   .layout = DECODE_RAW_HWC_RGB,
+                                   .layout = SAMPLE_RAW_HWC,
                                    .width = 6,
                                    .height = 4,
                                    .channels = 3};
@@ -28,14 +28,14 @@ static void raw_layouts(void **unused)
     start(&b, "jpeg:size=5");
     assert_int_equal(decode(&a, &source, 3), 0);
     source.bytes = planes;
-    source.layout = DECODE_RAW_CHW_BGR;
+    source.layout = SAMPLE_RAW_CHW;
     assert_int_equal(decode(&b, &source, 3), 0);
     assert_memory_equal(a.row, b.row, 75);
     source.bytes = reversed;
-    source.layout = DECODE_RAW_HWC_BGR;
+    source.layout = SAMPLE_RAW_HWC_BGR;
     assert_int_equal(decode(&b, &source, 3), 0);
     assert_memory_equal(a.row, b.row, 75);
-    source = (struct decode_source){grey, sizeof grey, DECODE_RAW_CHW_BGR, 6, 4, 1, NULL, 0, false};
+    source = (struct decode_source){grey, sizeof grey, SAMPLE_RAW_CHW, 6, 4, 1, NULL, 0, false};
     assert_int_equal(decode(&b, &source, 3), 0);
     assert_int_equal(b.row[74], 77);
     assert_int_equal(b.decoder.figures.grayscale, 1);
@@ -61,9 +61,9 @@ static void raw_pixels_of_the_size_of_the_row_are_copied(void **unused)
     for (int wide = 0; wide < 2; wide++) {
         const uint32_t width = wide ? WIDTH : SIDE, count = width * SIDE, left = wide ? 1 : 0;
         const struct decode_source sources[] = {
-            {rgb, count * 3, DECODE_RAW_HWC_RGB, width, SIDE, 3, NULL, 0, false},
-            {planes, count * 3, DECODE_RAW_CHW_BGR, width, SIDE, 3, NULL, 0, false},
-            {bgr, count * 3, DECODE_RAW_HWC_BGR, width, SIDE, 3, NULL, 0, false}};
+            {rgb, count * 3, SAMPLE_RAW_HWC, width, SIDE, 3, NULL, 0, false},
+            {planes, count * 3, SAMPLE_RAW_CHW, width, SIDE, 3, NULL, 0, false},
+            {bgr, count * 3, SAMPLE_RAW_HWC_BGR, width, SIDE, 3, NULL, 0, false}};
         struct bench bench;
         for (uint32_t i = 0; i < count; i++)
             for (uint32_t c = 0; c < 3; c++)
@@ -110,8 +110,8 @@ static void ppm_and_pgm_are_pixels_with_a_header(void **unused)
     start(&b, "jpeg:size=5");
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         const size_t header = strlen(good[i].header), bytes = 24 * good[i].channels;
-        struct decode_source raw = {pixels, bytes, DECODE_RAW_HWC_RGB, 6, 4, good[i].channels, NULL,
-                                    0,      false};
+        struct decode_source raw = {pixels, bytes, SAMPLE_RAW_HWC, 6, 4, good[i].channels,
+                                    NULL,   0,     false};
         struct decode_source source = {.bytes = image, .length = header + bytes};
         memcpy(image, good[i].header, header);
         memcpy(image + header, pixels, bytes);

@@ -48,7 +48,7 @@ static struct decode_source make_bmp(const struct form *form)
         bytes_put_le32(file + 30, form->compression);
     }
     return (struct decode_source){
-        .bytes = file, .length = offset + stride * HEIGHT, .layout = DECODE_ENCODED};
+        .bytes = file, .length = offset + stride * HEIGHT, .layout = SAMPLE_ENCODED};
 }
 
 /* A frame of any codes: sub-blocks, the last of them empty. */
@@ -82,7 +82,7 @@ static struct decode_source make_gif(bool own_colours)
     at = put_frame(at, !own_colours);
     *at++ = 0x3b;
     return (struct decode_source){
-        .bytes = file, .length = (size_t)(at - file), .layout = DECODE_ENCODED};
+        .bytes = file, .length = (size_t)(at - file), .layout = SAMPLE_ENCODED};
 }
 
 static void is_counted_and_refused(const struct decode_source *source, enum image_kind kind)

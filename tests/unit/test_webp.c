@@ -13,7 +13,7 @@ static void boxes_have_the_pixels(const struct decode_source *picture, const uin
 {
     const struct decode_source raw = {.bytes = pixels,
                                       .length = PIXELS_BYTES,
-                                      .layout = DECODE_RAW_HWC_RGB,
+                                      .layout = SAMPLE_RAW_HWC,
                                       .width = WIDTH,
                                       .height = HEIGHT,
                                       .channels = 3};
@@ -76,7 +76,7 @@ static struct decode_source encode(bool is_lossless)
                               : WebPEncodeRGB(pixels, WIDTH, HEIGHT, 3 * WIDTH, 90, &bytes);
 
     assert_true(length > 12);
-    return (struct decode_source){.bytes = bytes, .length = length, .layout = DECODE_ENCODED};
+    return (struct decode_source){.bytes = bytes, .length = length, .layout = SAMPLE_ENCODED};
 }
 
 static void drop(const struct decode_source *source)
@@ -100,7 +100,7 @@ static void animations_are_refused(void **unused)
 {
     static const uint8_t animated[] = "RIFF\x16\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0\x3c\0\0\x2e\0\0";
     const struct decode_source moving = {
-        .bytes = animated, .length = sizeof animated - 1, .layout = DECODE_ENCODED};
+        .bytes = animated, .length = sizeof animated - 1, .layout = SAMPLE_ENCODED};
     struct image_header header;
     struct bench bench;
 
