@@ -4,8 +4,7 @@
  * on the CPU.
  *
  * Huffman decoding of the scan up to the last row of the box is unavoidable, since a baseline scan
- * has no entry points, unless they were noted before (decode/image.h). The rest is kept
- * small:
+ * has no entry points, unless they were noted before (decode/image.h). The rest is kept small:
  * - rows above the box are only entropy-decoded (jpeg_skip_scanlines), columns beside it are not
  *   transformed (jpeg_crop_scanline), rows below it are not touched;
  * - a box larger than the output is reduced by the inverse DCT, as far as it stays at least as
@@ -39,7 +38,6 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <jpeglib.h>
 #include <jerror.h>

@@ -11,8 +11,7 @@ endif
 libiobench_a_SOURCES += \
 	decode/baseline/baseline.c decode/baseline/baseline.h \
 	decode/baseline/entropy.h decode/baseline/entropy_template.h \
-	decode/baseline/huffman.c decode/baseline/huffman.h \
-	decode/baseline/idct.c decode/baseline/idct_template.h \
+	decode/baseline/huffman.c decode/baseline/idct.c decode/baseline/idct_template.h \
 	decode/baseline/kernels.c decode/baseline/kernels.h decode/baseline/kernels_template.h \
 	decode/baseline/kernels_avx2.c decode/baseline/kernels_avx512.c decode/baseline/kernels_neon.c \
 	decode/baseline/markers.c decode/baseline/markers.h

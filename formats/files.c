@@ -285,12 +285,9 @@ static int any_name(void *context, const struct store_entry *entry)
 static int files_shard_open(void *state, const void *settings, const char *path)
 {
     struct files_writer *writer = state;
-    size_t length = strlen(path);
 
     (void)settings;
-    while (length > 1 && path[length - 1] == '/')
-        length--;
-    writer->path = strndup(path, length);
+    writer->path = strdup(path);
     if (!writer->path)
         return fail(ENOMEM, "out of memory for a path");
     int code = store_make_folders(writer->path);

@@ -24,7 +24,8 @@ static const struct {
     {"hdr", IMAGE_NAME_UNREAD},  {"tga", IMAGE_NAME_UNREAD},  {"dng", IMAGE_NAME_UNREAD},
 };
 
-enum image_name image_name_of(const char *extension)
+/* extension: without the dot, in any case. */
+static enum image_name image_name_of(const char *extension)
 {
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strcasecmp(extension, names[i].extension) == 0)
@@ -53,20 +54,15 @@ bool image_name_ends(const char *name, const char *end)
 
 /* ---- members of a sample ---- */
 
-/* Return whether the first component of name looks like "__this__". */
-static bool is_meta(const char *name)
-{
-    size_t length = strcspn(name, "/");
-
-    return length >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + length - 2, "__", 2) == 0;
-}
-
 const char *tar_members_split(const char *name, size_t *key_bytes)
 {
     const char *base = file_name(name);
     const char *dot = strchr(base, '.');
+    const size_t first = strcspn(name, "/"); /* its first component: "__this__"? */
+    const bool is_meta =
+        first >= 4 && memcmp(name, "__", 2) == 0 && memcmp(name + first - 2, "__", 2) == 0;
 
-    if (!dot || dot == base || is_meta(name))
+    if (!dot || dot == base || is_meta)
         return NULL;
     *key_bytes = (size_t)(dot - name);
     return dot + 1;

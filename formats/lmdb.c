@@ -25,7 +25,6 @@
  *    a page cannot yield more records than it has room for.
  * 4. Keys ascend through the whole tree, and their number is the one in the meta page. */
 #include "formats/caffe.h"
-#include "formats/lmdb_write.h"
 #include "formats/plugins.h"
 #include "formats/scan.h"
 

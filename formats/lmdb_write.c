@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "formats/lmdb_write.h"
+#include "formats/caffe.h"
 
 #include "base/fail.h"
 #include "dataset/catalog.h"

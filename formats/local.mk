@@ -6,7 +6,7 @@ libiobench_a_SOURCES += \
 	formats/image_names.c formats/image_names.h \
 	formats/mds.c \
 	formats/plugins.h formats/registry.c \
-	formats/lmdb.c formats/lmdb_write.h \
+	formats/lmdb.c \
 	formats/protobuf.c formats/protobuf.h \
 	formats/recordio.c \
 	formats/scan.c formats/scan.h \
@@ -14,6 +14,4 @@ libiobench_a_SOURCES += \
 	formats/tfrecord.c
 if HAVE_LMDB
 libiobench_a_SOURCES += formats/lmdb_write.c
-else
-libiobench_a_SOURCES += formats/lmdb_absent.c
 endif

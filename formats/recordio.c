@@ -11,14 +11,10 @@
 
 #include "base/bytes.h"
 #include "base/fail.h"
-#include "base/file.h"
-#include "base/memory.h"
 #include "base/option.h"
 #include "formats/scan.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAGIC UINT32_C(0xced7230a)

@@ -6,7 +6,6 @@
 #include "formats/plugins.h"
 
 #include "base/fail.h"
-#include "base/file.h"
 #include "base/image_header.h"
 #include "base/memory.h"
 #include "base/nearest.h"
@@ -15,7 +14,6 @@
 #include "formats/image_names.h"
 #include "formats/tar_walk.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,13 +17,12 @@ struct ffcv_settings {
 struct open_page {
     uint64_t begin; /* position of the page's first record in the walk */
     uint32_t records, fetched, drawn;
-    uint32_t frame; /* its slots start at frame * page_most */
+    uint32_t frame; /* its slots start at frame x the records of the largest page */
     struct permutation permutation;
 };
 
 struct ffcv_state {
     struct sequence sequence;
-    uint64_t page_most; /* records of the largest page */
     struct open_page *pages;
     uint32_t page_capacity, page_count;
     uint32_t picked; /* the page of the next operation */
@@ -54,14 +53,14 @@ static int ffcv_open(const struct shuffle_ops *ops, void *state, const void *set
     int code = sequence_open(&ffcv->sequence, scope, &rules, traits);
     if (code)
         return code;
-    ffcv->page_most = ffcv->sequence.unit_most;
+    const uint64_t most = ffcv->sequence.unit_most; /* records of the largest page */
     if (pages > ffcv->sequence.run_capacity)
         pages = ffcv->sequence.run_capacity;
-    if (pages == 0 || pages * ffcv->page_most > UINT32_MAX)
+    if (pages == 0 || pages * most > UINT32_MAX)
         return fail(EINVAL, "%llu open pages of up to %llu records: expected 1 to 2^32 - 1 records",
-                    (unsigned long long)pages, (unsigned long long)ffcv->page_most);
+                    (unsigned long long)pages, (unsigned long long)most);
     ffcv->page_capacity = (uint32_t)pages;
-    traits->slots = pages * ffcv->page_most;
+    traits->slots = pages * most;
     ffcv->pages =
         sequence_table(&ffcv->sequence, traits, pages, sizeof *ffcv->pages, "its open pages");
     return ffcv->pages ? 0 : -ENOMEM;
@@ -108,7 +107,7 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
         }
         struct open_page *page = &ffcv->pages[ffcv->picked];
         assert(ffcv->picked < ffcv->page_count && page->drawn < page->records);
-        const uint32_t slot = page->frame * (uint32_t)ffcv->page_most;
+        const uint32_t slot = page->frame * (uint32_t)ffcv->sequence.unit_most;
         if (page->fetched < page->records) {
             ops[count++] = (struct plan_op){
                 .kind = PLAN_FETCH,

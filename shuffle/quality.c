@@ -47,7 +47,6 @@ struct measuring {
     double distance;
     uint64_t read_end; /* UINT64_MAX before the first read */
     uint64_t held_bytes;
-    uint64_t epoch_draws; /* of all ranks, of the last epoch */
 };
 
 uint32_t quality_label(const struct quality_terms *terms, uint64_t record)
@@ -178,7 +177,7 @@ static int run_epoch(struct measuring *m, struct plan *plan, uint32_t rank, uint
     quality->draws_least = draws < quality->draws_least ? draws : quality->draws_least;
     quality->draws_most = draws > quality->draws_most ? draws : quality->draws_most;
     if (epoch + 1 == terms->epochs)
-        m->epoch_draws += draws;
+        quality->draws += draws;
     return count;
 }
 
@@ -257,7 +256,6 @@ static int measure_ranks(struct measuring *m)
     quality->amplification = ratio((double)m->page_bytes, (double)m->drawn_bytes);
     quality->bytes_per_read = ratio((double)m->read_bytes, (double)m->reads);
     quality->distance_bytes = ratio(m->distance, (double)m->gaps);
-    quality->draws = m->epoch_draws;
     for (uint64_t epoch = 0; epoch < terms->epochs; epoch++) {
         const uint8_t *times = m->times + epoch * catalog->record_count;
         uint64_t missing = 0, repeated = 0;

@@ -2,9 +2,8 @@
  *
  * Rows on demand: as many rows of MCUs are decoded (entropy.h) and transformed (kernels.h) into
  * planes, the samples of a component, which hold the last two rows in a ring, as the next row of
- * pixels needs, which is upsampled and converted. What the region does not need is only
- * stepped over, but for the DC values: rows above it and columns beside it. Rows below it are not
- * touched.
+ * pixels needs, which is upsampled and converted. What the region does not need is only stepped
+ * over, but for the DC values: rows above it and columns beside it. Rows below it are not touched.
  *
  * Reads as far as libjpeg does for the same rows, no further: a damaged byte counts where it does.
  */
@@ -582,16 +581,6 @@ static int decode_progressive(struct baseline *decoder)
     return code;
 }
 
-/* Return how many scans there are at most, from the data of the first to the end of the file. */
-static uint32_t count_scans(const uint8_t *from, const uint8_t *end)
-{
-    uint32_t scans = 1;
-
-    while ((from = memchr(from, 0xff, (size_t)(end - from))) && end - from > 1)
-        scans += *++from == 0xda;
-    return scans;
-}
-
 /* ---- decoders ---- */
 
 static int level_limit = -1;
@@ -730,8 +719,12 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
     *image = (struct baseline_image){.components = markers->component_count,
                                      .header_bytes = markers->scan,
                                      .mcu_rows = decoder->mcu_rows};
-    if (markers->is_progressive)
-        image->scans = count_scans(decoder->bytes + markers->scan, decoder->bytes + bytes);
+    if (markers
+            ->is_progressive) { /* scans at most: those that may begin up to the end of the file */
+        const uint8_t *at = decoder->bytes + markers->scan, *const end = decoder->bytes + bytes;
+        for (image->scans = 1; (at = memchr(at, 0xff, (size_t)(end - at))) && end - at > 1;)
+            image->scans += *++at == 0xda;
+    }
     return baseline_scale(decoder, 8, image);
 }
 

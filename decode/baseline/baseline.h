@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * baseline: decodes the JPEGs that training sets consist of: 8-bit baseline and extended Huffman
- * in one scan, and progressive; gray or YCbCr, any sampling with integral ratios, restart
- * intervals. The pixels are those of libjpeg-turbo on x86, bit for bit (islow DCT, fancy
- * upsampling).
+ * baseline: decodes the JPEGs that training sets consist of: 8-bit baseline and extended Huffman in
+ * one scan, and progressive; gray or YCbCr, any sampling with integral ratios, restart intervals.
+ * The pixels are those of libjpeg-turbo on x86, bit for bit (islow DCT, fancy upsampling).
  *
  * Everything else, and every image with a byte that is not as the standard demands, is returned as
  * BASELINE_OTHER: decode it with libjpeg-turbo, whose verdict and pixels then hold. So no damaged

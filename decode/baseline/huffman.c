@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "decode/baseline/huffman.h"
+#include "decode/baseline/entropy.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -179,7 +179,7 @@ static huffman_reference finish_table(struct huffman_table *table, const struct 
                                       uint32_t bits)
 {
     table->book = book;
-    return huffman_refer(table, bits);
+    return (const uint8_t *)table + 64 - bits;
 }
 
 static void build_singles(struct huffman *huffman, struct huffman_singles *dc,

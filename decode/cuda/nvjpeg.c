@@ -18,9 +18,9 @@
 #include "base/image_header.h"
 #include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
+#include "decode/image.h"
 #include "decode/plugins.h"
 #include "kernels/device.h"
-#include "kernels/resize.h"
 #include "kernels/runtime.h"
 
 #include <assert.h>
@@ -433,18 +433,17 @@ static int nvjpeg_decode(void *opaque, const struct decode_source *source, const
          orientation_of_jpeg(source->bytes, source->length) != ORIENTATION_UPRIGHT))
         return decode_on_cpu(state, source, asked, row, figures);
     const struct view view = look_view(look, asked);
-    const struct view_shown shown = {view_box(&view, &state->rules, image.width, image.height),
-                                     image.width, image.height};
-    const struct resize_box box = {.x = shown.box.x,
-                                   .y = shown.box.y,
-                                   .width = shown.box.width,
-                                   .height = shown.box.height,
-                                   .image_width = shown.width,
-                                   .image_height = shown.height,
-                                   .mirror = shown.box.mirror,
-                                   .filter = conventions[look->as].filter};
+    struct view_shown shown;
+    const struct image_request request = {.view = &view,
+                                          .rules = &state->rules,
+                                          .filter = conventions[look->as].filter,
+                                          .orientation = ORIENTATION_UPRIGHT,
+                                          .width = state->batch.side,
+                                          .height = state->batch.side,
+                                          .bump = &state->bump,
+                                          .shown = &shown};
     bump_reset(&state->bump);
-    const int code = resize_plan(&resize, &box, state->batch.side, state->batch.side, &state->bump);
+    const int code = image_plan(&request, &resize, image.width, image.height, 8);
     if (code)
         return code;
     const uint32_t index = state->batch.count;
