@@ -94,51 +94,32 @@ extern const char *const look_view_names[];
 extern const char *const look_damaged_names[];
 
 /* Option rows for settings that begin with a struct look_settings. */
-#define LOOK_ROWS                                                                                 \
-    {.name = "size",                                                                              \
-     .type = OPTION_COUNT,                                                                        \
-     .offset = offsetof(struct look_settings, size),                                              \
-     .fallback = "224",                                                                           \
-     .summary = "side of the output square in pixels",                                            \
-     .minimum = 1,                                                                                \
-     .maximum = 4096},                                                                            \
-        {.name = "view",                                                                          \
-         .type = OPTION_CHOICE,                                                                   \
-         .offset = offsetof(struct look_settings, view),                                          \
-         .fallback = "asked",                                                                     \
-         .choices = look_view_names,                                                              \
-         .summary = "random crop (train), centre crop (evaluate), all of the image without its "  \
-                    "aspect ratio (whole), or as the job requests (asked)"},                      \
-        {.name = "as",                                                                            \
-         .type = OPTION_CHOICE,                                                                   \
-         .offset = offsetof(struct look_settings, as),                                            \
-         .fallback = "iobench",                                                                   \
-         .choices = convention_names,                                                             \
-         .summary = "whose random crops, filter and treatment of EXIF: docs/decode.md has the "   \
-                    "table"},                                                                     \
-        {.name = "min-area",                                                                      \
-         .type = OPTION_REAL,                                                                     \
-         .offset = offsetof(struct look_settings, min_area),                                      \
-         .fallback = "auto",                                                                      \
-         .zero = "auto",                                                                          \
-         .summary = "minimum area of a random crop, as a share of the image; auto: 0.05, or as "  \
-                    "the named loader does",                                                      \
-         .minimum = 0.001,                                                                        \
-         .maximum = 1},                                                                           \
-        {.name = "crop",                                                                          \
-         .type = OPTION_REAL,                                                                     \
-         .offset = offsetof(struct look_settings, crop),                                          \
-         .fallback = "0.875",                                                                     \
-         .summary = "side of the centre crop, as a share of the image's short side",              \
-         .minimum = 0.001,                                                                        \
-         .maximum = 1},                                                                           \
-        {.name = "damaged",                                                                       \
-         .type = OPTION_CHOICE,                                                                   \
-         .offset = offsetof(struct look_settings, damaged),                                       \
-         .fallback = "refuse",                                                                    \
-         .choices = look_damaged_names,                                                           \
-         .summary = "truncated or corrupt images: refuse them, as PyTorch and TensorFlow do, or " \
-                    "decode what is there and mark the run degraded"},                            \
+#define LOOK_ROW(NAME, TYPE, FIELD, DEFAULT, SUMMARY, ...)                           \
+    {                                                                                \
+        .name = NAME, .type = TYPE, .offset = offsetof(struct look_settings, FIELD), \
+        .fallback = DEFAULT, .summary = SUMMARY, __VA_ARGS__                         \
+    }
+#define LOOK_ROWS                                                                                  \
+    LOOK_ROW("size", OPTION_COUNT, size, "224", "side of the output square in pixels",             \
+             .minimum = 1, .maximum = 4096),                                                       \
+        LOOK_ROW("view", OPTION_CHOICE, view, "asked",                                             \
+                 "random crop (train), centre crop (evaluate), all of the image without its "      \
+                 "aspect ratio (whole), or as the job requests (asked)",                           \
+                 .choices = look_view_names),                                                      \
+        LOOK_ROW("as", OPTION_CHOICE, as, "iobench",                                               \
+                 "whose random crops, filter and treatment of EXIF: docs/decode.md has the table", \
+                 .choices = convention_names),                                                     \
+        LOOK_ROW("min-area", OPTION_REAL, min_area, "auto",                                        \
+                 "minimum area of a random crop, as a share of the image; auto: 0.05, or as "      \
+                 "the named loader does",                                                          \
+                 .zero = "auto", .minimum = 0.001, .maximum = 1),                                  \
+        LOOK_ROW("crop", OPTION_REAL, crop, "0.875",                                               \
+                 "side of the centre crop, as a share of the image's short side",                  \
+                 .minimum = 0.001, .maximum = 1),                                                  \
+        LOOK_ROW("damaged", OPTION_CHOICE, damaged, "refuse",                                      \
+                 "truncated or corrupt images: refuse them, as PyTorch and TensorFlow do, or "     \
+                 "decode what is there and mark the run degraded",                                 \
+                 .choices = look_damaged_names),                                                   \
         IMAGE_LIMITS_ROWS(offsetof(struct look_settings, limits))
 
 /* Return how boxes are drawn. */

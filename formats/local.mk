@@ -10,7 +10,7 @@ libiobench_a_SOURCES += \
 	formats/protobuf.c formats/protobuf.h \
 	formats/recordio.c \
 	formats/scan.c formats/scan.h \
-	formats/tar.c formats/tar_walk.c formats/tar_walk.h \
+	formats/tar.c formats/tar_walk.h \
 	formats/tfrecord.c
 if HAVE_LMDB
 libiobench_a_SOURCES += formats/lmdb_write.c

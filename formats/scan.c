@@ -400,7 +400,8 @@ struct shard_scan {
     const struct format_scan *scan;
     uint64_t total_bytes;
     uint32_t workers;
-    struct catalog **parts; /* one catalog per shard */
+    struct catalog **parts; /* one catalog per shard; NULL: all in ... */
+    struct catalog *catalog;
     struct counter done_bytes, inflated_records;
     struct flag stop;
 };
@@ -597,9 +598,11 @@ static int scan_some(void *context, struct workers *workers, uint64_t number)
 
     (void)workers;
     for (uint64_t i = number; code == 0 && i < all->list->count; i += all->workers) {
-        all->parts[i] = catalog_create("", "");
-        code =
-            all->parts[i] ? walk_shard(all, (uint32_t)i, &quiet, window, all->parts[i]) : -ENOMEM;
+        struct catalog *part = all->catalog;
+        if (all->parts)
+            part = all->parts[i] = catalog_create("", "");
+        code = part ? walk_shard(all, (uint32_t)i, all->parts ? &quiet : all->scan, window, part)
+                    : -ENOMEM;
     }
     free(window);
     return code;
@@ -623,7 +626,9 @@ static int scan_report(void *context)
 int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,
                 const struct format_scan *scan, struct catalog *catalog)
 {
-    struct shard_scan all = {.list = list, .walk = walk, .settings = settings, .scan = scan};
+    struct shard_scan all = {
+        .list = list, .walk = walk, .settings = settings, .scan = scan, .catalog = catalog};
+    const uint32_t count = list->count;
 
     for (uint32_t i = 0; i < list->companion_count; i++)
         if (catalog_remark(catalog, REMARK_COMPANION, "%s", list->companion))
@@ -633,17 +638,10 @@ int scan_shards(const struct shard_list *list, scan_walk walk, const void *setti
         if (store_stat(list->paths[i], &status) == 0)
             all.total_bytes += status.bytes;
     }
-    all.workers = list->count < SCAN_THREADS ? list->count : SCAN_THREADS;
-    if (scan->fault || all.workers < 2) {
-        uint8_t *window = memory_zeroed(SCANNER_WINDOW_BYTES);
-        int code = window ? 0 : -ENOMEM;
-        for (uint32_t i = 0; code == 0 && i < all.list->count; i++)
-            code = walk_shard(&all, i, all.scan, window, catalog);
-        free(window);
-        return code;
-    }
+    all.workers = scan->fault || count < 2 ? 1 : count < SCAN_THREADS ? count : SCAN_THREADS;
+    if (all.workers == 1)
+        return scan_some(&all, NULL, 0);
     const struct workers_job job = {"scan", scan_some, scan_stop, scan_report, &all};
-    uint32_t count = all.list->count;
     all.parts = memory_array(count, sizeof *all.parts);
     if (!all.parts)
         return -ENOMEM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * MosaicML streaming's py1s, py2s and py1br: shards in random order, records shuffled inside shards
- * or inside blocks, fetched when they are drawn.
+ * MosaicML streaming's py1s, py2s, py1br and py1e: shards in random order, records shuffled inside
+ * shards or blocks, or displaced; fetched when they are drawn.
  *
  * Canonical nodes: under the elastic partition the walk is cut into `nodes` parts, each with shards
  * of its own for the whole run, and draw number g takes the next record of part g mod nodes. Any
@@ -39,47 +39,44 @@ static uint64_t weave(uint64_t draw, uint64_t total, uint32_t nodes)
     return node_start(total, node, nodes) + rounds;
 }
 
-static int open_nodes(struct sequence *sequence, uint64_t nodes, const struct plan_scope *scope,
-                      struct plan_traits *traits)
-{
-    const bool elastic = scope->partition == PLAN_ELASTIC;
-    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS,
-                                         .permute = true,
-                                         .stride = true,
-                                         .nodes = elastic ? (uint32_t)nodes : 1};
-
-    if (rules.nodes > scope->catalog->record_count)
-        return fail(EINVAL, "%u canonical nodes exceed the %llu records", rules.nodes,
-                    (unsigned long long)scope->catalog->record_count);
-    int code = sequence_open(sequence, scope, &rules, traits);
-    traits->front_to_back = false; /* the records of a shard are shuffled */
-    return code;
-}
-
-/* Return how many positions there are before they wrap around. */
-static uint64_t total_of(const struct sequence *sequence)
-{
-    return sequence->scope.partition == PLAN_ELASTIC ? sequence->own : sequence->length;
-}
-
-/* ---- random blocks of py1br ---- */
-
-struct mosaic_block {
-    uint64_t begin, end;
-};
+/* ---- state ---- */
 
 struct mosaic_settings {
     uint64_t block, nodes;
 };
 
+struct mosaic_block {
+    uint64_t begin, end;
+};
+
+enum { FRACTION_BITS = 20 };
+
+struct fallen {
+    int64_t where; /* in 2^-20 records from the start of the stream */
+    uint64_t position;
+};
+
+struct stream {
+    uint64_t begin, end; /* positions of the walk */
+    uint64_t thrown;     /* the next position to throw */
+    struct fallen *heap; /* smallest first */
+    uint64_t count;
+    struct random random;
+    /* the shard part that contains position thrown */
+    uint64_t part_begin, part_end;
+    int64_t low;    /* lower bound of the distance, in 2^-20 records */
+    uint64_t width; /* range of the distance; 0: the part stays in place */
+    struct permutation permutation;
+};
+
 struct mosaic_state {
     struct sequence sequence;
     bool fixes_shards; /* py2s */
-    uint32_t nodes;
-    uint64_t total; /* positions before they wrap around */
+    uint64_t total;    /* positions before they wrap around */
     uint64_t seed;
+    uint64_t block_records; /* of py1br and py1e */
     /* py1br only; else there are no blocks */
-    uint64_t block_records, block_capacity, block_count;
+    uint64_t block_capacity, block_count;
     struct mosaic_block *blocks;
     /* the block or shard of the last draw */
     uint64_t now_begin, now_end;
@@ -87,7 +84,15 @@ struct mosaic_state {
     /* py2s: the shard of that run, and its own permutation, which never changes */
     uint64_t shard_first;
     struct permutation fixed;
+    /* py1e only; else there are no streams */
+    struct stream *streams;
+    struct fallen *heaps;
+    uint64_t heap_capacity; /* per stream */
+    uint64_t walked;        /* draws of all ranks so far */
+    uint64_t last;          /* position of the last of these draws */
 };
+
+/* ---- random blocks of py1br, and shards of py1s and py2s ---- */
 
 static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
 {
@@ -146,106 +151,16 @@ static uint64_t shard_record(struct mosaic_state *mosaic, uint64_t position)
     return mosaic->shard_first + permutation_at(&mosaic->fixed, record - mosaic->shard_first);
 }
 
-#define BLOCK_ROW(SUMMARY)                                                                        \
-    {                                                                                             \
-        .name = "block", .type = OPTION_COUNT, .offset = offsetof(struct mosaic_settings, block), \
-        .fallback = "256k", .minimum = 4, .maximum = 4e9, .summary = SUMMARY                      \
-    }
-#define NODES_ROW                                                                                 \
-    {                                                                                             \
-        .name = "nodes", .type = OPTION_COUNT, .offset = offsetof(struct mosaic_settings, nodes), \
-        .fallback = "1", .minimum = 1, .maximum = 1e6,                                            \
-        .summary = "canonical nodes, for partition elastic"                                       \
-    }
-#define MOSAIC(NAME, OPTIONS, SUMMARY)                                         \
-    {                                                                          \
-        .plugin = {.name = NAME,                                               \
-                   .summary = SUMMARY,                                         \
-                   .options = OPTIONS,                                         \
-                   .settings_size = sizeof(struct mosaic_settings),            \
-                   .state_size = sizeof(struct mosaic_state)},                 \
-        .open = mosaic_open, .close = sequence_close, .begin = mosaic_begin,   \
-        .next = sequence_next, .draws = sequence_draws, .seek = sequence_seek, \
-    }
-
 static uint64_t mosaic_record(void *state, uint64_t place)
 {
     struct mosaic_state *mosaic = state;
     const uint64_t position = sequence_position(&mosaic->sequence, place) % mosaic->total;
-    const uint64_t woven = weave(position, mosaic->total, mosaic->nodes);
+    const uint64_t woven = weave(position, mosaic->total, mosaic->sequence.rules.nodes);
 
     return mosaic->blocks ? block_record(mosaic, woven) : shard_record(mosaic, woven);
 }
 
-static int mosaic_open(const struct shuffle_ops *ops, void *state, const void *settings,
-                       const struct plan_scope *scope, struct plan_traits *traits)
-{
-    struct mosaic_state *mosaic = state;
-    const struct mosaic_settings *chosen = settings;
-    int code = open_nodes(&mosaic->sequence, chosen->nodes, scope, traits);
-
-    mosaic->fixes_shards = ops == &shuffle_py2s;
-    mosaic->nodes = mosaic->sequence.rules.nodes;
-    mosaic->sequence.record = mosaic_record;
-    if (code || ops != &shuffle_py1br)
-        return code;
-    mosaic->block_records = chosen->block;
-    /* All blocks of a part except the first and the last have at least 3/4 of the block size. */
-    mosaic->block_capacity = sequence_length_max(&mosaic->sequence) / (chosen->block * 3 / 4) +
-                             (uint64_t)3 * mosaic->nodes;
-    mosaic->blocks = sequence_table(&mosaic->sequence, traits, mosaic->block_capacity,
-                                    sizeof *mosaic->blocks, "its table of blocks");
-    return mosaic->blocks ? 0 : -ENOMEM;
-}
-
-static int mosaic_begin(void *state, uint64_t epoch)
-{
-    struct mosaic_state *mosaic = state;
-    const struct plan_scope *scope = &mosaic->sequence.scope;
-    const uint64_t low = mosaic->block_records * 3 / 4, high = mosaic->block_records * 5 / 4;
-
-    sequence_begin(state, epoch);
-    mosaic->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
-    mosaic->total = total_of(&mosaic->sequence);
-    mosaic->now_begin = mosaic->now_end = 0;
-    mosaic->block_count = 0;
-    if (!mosaic->blocks)
-        return 0;
-    /* Blocks of U(0.75, 1.25) x block, moved back by a random stagger. As in the original, the
-     * second block begins one stagger before the first one ends, so some records are shuffled
-     * twice; if the last block ends before the part does, the remaining records keep their order.
-     */
-    struct random random = random_start(mosaic->seed);
-    for (uint32_t node = 0; node < mosaic->nodes; node++) {
-        const uint64_t begin = node_start(mosaic->total, node, mosaic->nodes);
-        const uint64_t end = node_start(mosaic->total, node + 1, mosaic->nodes);
-        const uint64_t stagger = random_below(&random, low);
-        for (uint64_t ends = begin; ends < end;) {
-            assert(mosaic->block_count < mosaic->block_capacity);
-            struct mosaic_block *block = &mosaic->blocks[mosaic->block_count++];
-            const uint64_t size = low + random_below(&random, high - low);
-            block->begin = ends > begin + stagger ? ends - stagger : begin;
-            block->end = ends + size - stagger < end ? ends + size - stagger : end;
-            ends += block->end - block->begin;
-        }
-    }
-    return 0;
-}
-
-static const struct option_spec shard_options[] = {NODES_ROW, {0}};
-
-static const struct option_spec block_options[] = {
-    BLOCK_ROW("records of a block, give or take a quarter"), NODES_ROW, {0}};
-
-const struct shuffle_ops shuffle_py1s =
-    MOSAIC("py1s", shard_options, "MosaicML py1s: random shards, shuffled inside");
-const struct shuffle_ops shuffle_py2s =
-    MOSAIC("py2s", shard_options,
-           "MosaicML py2s: as py1s, but shards are shuffled once, before they are cut");
-const struct shuffle_ops shuffle_py1br = MOSAIC(
-    "py1br", block_options, "MosaicML py1br: random shards, shuffled in blocks of random length");
-
-/* ---- MosaicML streaming's py1e: shards in random order, shuffled inside; then each record is
+/* ---- py1e: shards in random order, shuffled inside; then each record is
  * displaced by a uniform random distance, and all are sorted by where they fell.
  *
  * Streamed: a record falls at most `reach` before its own position, so once records up to p are
@@ -255,38 +170,6 @@ const struct shuffle_ops shuffle_py1br = MOSAIC(
  * Under the elastic partition there are `nodes` such streams (see above for the reason),
  * and every rank throws all records and keeps its own: a sorted order cannot be entered in the
  * middle. */
-
-enum { FRACTION_BITS = 20 };
-
-struct fallen {
-    int64_t where; /* in 2^-20 records from the start of the stream */
-    uint64_t position;
-};
-
-struct stream {
-    uint64_t begin, end; /* positions of the walk */
-    uint64_t thrown;     /* the next position to throw */
-    struct fallen *heap; /* smallest first */
-    uint64_t count;
-    struct random random;
-    /* the shard part that contains position thrown */
-    uint64_t part_begin, part_end;
-    int64_t low;    /* lower bound of the distance, in 2^-20 records */
-    uint64_t width; /* range of the distance; 0: the part stays in place */
-    struct permutation permutation;
-};
-
-struct displaced_state {
-    struct sequence sequence;
-    uint32_t nodes;
-    uint64_t block_records;
-    uint64_t heap_capacity; /* per stream */
-    uint64_t total, seed;
-    uint64_t walked; /* draws of all ranks so far */
-    uint64_t last;   /* position of the last of these draws */
-    struct stream *streams;
-    struct fallen *heaps;
-};
 
 static void heap_push(struct stream *stream, struct fallen fallen)
 {
@@ -321,11 +204,11 @@ static uint64_t heap_pop(struct stream *stream)
     return position;
 }
 
-static uint64_t stream_next(struct displaced_state *displaced, struct stream *stream)
+static uint64_t stream_next(struct mosaic_state *mosaic, struct stream *stream)
 {
-    const uint64_t low = displaced->block_records * 3 / 4;
-    const uint64_t high = displaced->block_records * 5 / 4;
-    const int64_t reach = (int64_t)displaced->block_records * 5 << (FRACTION_BITS - 3);
+    const uint64_t low = mosaic->block_records * 3 / 4;
+    const uint64_t high = mosaic->block_records * 5 / 4;
+    const int64_t reach = (int64_t)mosaic->block_records * 5 << (FRACTION_BITS - 3);
 
     while (stream->thrown < stream->end) {
         const int64_t here = (int64_t)((stream->thrown - stream->begin) << FRACTION_BITS);
@@ -334,7 +217,7 @@ static uint64_t stream_next(struct displaced_state *displaced, struct stream *st
         if (stream->thrown >= stream->part_end) {
             /* A part of n records may fall up to (U(0.75, 1.25) x block - n) / 2 to either side,
              * within the stream; a part larger than its block stays in place. */
-            sequence_bounds(&displaced->sequence, stream->thrown, &stream->part_begin,
+            sequence_bounds(&mosaic->sequence, stream->thrown, &stream->part_begin,
                             &stream->part_end);
             if (stream->part_end > stream->end)
                 stream->part_end = stream->end;
@@ -347,118 +230,188 @@ static uint64_t stream_next(struct displaced_state *displaced, struct stream *st
             stream->low = -(int64_t)back;
             stream->width = back + (cutoff < after ? cutoff : after);
             stream->permutation = permutation_start(
-                random_hash(displaced->seed, stream->part_begin, stream->part_end), records);
+                random_hash(mosaic->seed, stream->part_begin, stream->part_end), records);
         }
         struct fallen fallen = {.where = here + stream->low};
         if (stream->width)
             fallen.where += (int64_t)random_below(&stream->random, stream->width);
         fallen.position = stream->part_begin +
                           permutation_at(&stream->permutation, stream->thrown - stream->part_begin);
-        assert(stream->count < displaced->heap_capacity);
+        assert(stream->count < mosaic->heap_capacity);
         heap_push(stream, fallen);
         stream->thrown++;
     }
     return heap_pop(stream);
 }
 
-static void start_streams(struct displaced_state *displaced)
+static void start_streams(struct mosaic_state *mosaic)
 {
-    for (uint32_t node = 0; node < displaced->nodes; node++) {
-        const uint64_t begin = node_start(displaced->total, node, displaced->nodes);
-        displaced->streams[node] = (struct stream){
+    for (uint32_t node = 0; node < mosaic->sequence.rules.nodes; node++) {
+        const uint64_t begin = node_start(mosaic->total, node, mosaic->sequence.rules.nodes);
+        mosaic->streams[node] = (struct stream){
             .begin = begin,
-            .end = node_start(displaced->total, node + 1, displaced->nodes),
+            .end = node_start(mosaic->total, node + 1, mosaic->sequence.rules.nodes),
             .thrown = begin,
             .part_begin = begin,
             .part_end = begin,
-            .heap = displaced->heaps + node * displaced->heap_capacity,
-            .random = random_start(random_hash(displaced->seed, node, 0)),
+            .heap = mosaic->heaps + node * mosaic->heap_capacity,
+            .random = random_start(random_hash(mosaic->seed, node, 0)),
         };
     }
-    displaced->walked = 0;
+    mosaic->walked = 0;
 }
 
-static uint64_t displaced_record(void *context, uint64_t place)
+static uint64_t displaced_record(void *state, uint64_t place)
 {
-    struct displaced_state *displaced = context;
-    const uint64_t wanted = sequence_position(&displaced->sequence, place);
+    struct mosaic_state *mosaic = state;
+    const uint64_t wanted = sequence_position(&mosaic->sequence, place);
 
-    while (displaced->walked <= wanted) {
-        const uint64_t draw = displaced->walked++ % displaced->total;
-        if (draw == 0 && displaced->walked > 1) { /* padding starts the order over */
-            const uint64_t walked = displaced->walked;
-            start_streams(displaced);
-            displaced->walked = walked;
+    while (mosaic->walked <= wanted) {
+        const uint64_t draw = mosaic->walked++ % mosaic->total;
+        if (draw == 0 && mosaic->walked > 1) { /* padding starts the order over */
+            const uint64_t walked = mosaic->walked;
+            start_streams(mosaic);
+            mosaic->walked = walked;
         }
         /* Only the longer parts take part in the last round; the woven position gives the part. */
-        const uint64_t turn = displaced->total / displaced->nodes * displaced->nodes;
-        uint64_t node = draw % displaced->nodes;
+        const uint64_t turn =
+            mosaic->total / mosaic->sequence.rules.nodes * mosaic->sequence.rules.nodes;
+        uint64_t node = draw % mosaic->sequence.rules.nodes;
         if (draw >= turn) {
-            const uint64_t woven = weave(draw, displaced->total, displaced->nodes);
-            for (node = 0; displaced->streams[node].end <= woven; node++)
+            const uint64_t woven = weave(draw, mosaic->total, mosaic->sequence.rules.nodes);
+            for (node = 0; mosaic->streams[node].end <= woven; node++)
                 ;
         }
-        displaced->last = stream_next(displaced, &displaced->streams[node]);
+        mosaic->last = stream_next(mosaic, &mosaic->streams[node]);
     }
-    return sequence_at(&displaced->sequence, displaced->last);
+    return sequence_at(&mosaic->sequence, mosaic->last);
 }
 
-static int displaced_open(const struct shuffle_ops *ops, void *state, const void *settings,
-                          const struct plan_scope *scope, struct plan_traits *traits)
+/* ---- the strategies ---- */
+
+static int mosaic_open(const struct shuffle_ops *ops, void *state, const void *settings,
+                       const struct plan_scope *scope, struct plan_traits *traits)
 {
-    (void)ops;
-    struct displaced_state *displaced = state;
+    struct mosaic_state *mosaic = state;
     const struct mosaic_settings *chosen = settings;
     const uint64_t records = scope->catalog->record_count;
-    int code = open_nodes(&displaced->sequence, chosen->nodes, scope, traits);
+    const bool elastic = scope->partition == PLAN_ELASTIC;
+    const struct sequence_rules rules = {.unit = SEQUENCE_SHARDS,
+                                         .permute = true,
+                                         .stride = true,
+                                         .nodes = elastic ? (uint32_t)chosen->nodes : 1};
 
-    displaced->sequence.record = displaced_record;
-    displaced->nodes = displaced->sequence.rules.nodes;
-    displaced->block_records = chosen->block;
+    if (rules.nodes > records)
+        return fail(EINVAL, "%u canonical nodes exceed the %llu records", rules.nodes,
+                    (unsigned long long)records);
+    int code = sequence_open(&mosaic->sequence, scope, &rules, traits);
     if (code)
         return code;
+    traits->front_to_back = false; /* the records of a shard are shuffled */
+    mosaic->sequence.record = ops == &shuffle_py1e ? displaced_record : mosaic_record;
+    mosaic->fixes_shards = ops == &shuffle_py2s;
+    mosaic->block_records = chosen->block;
+    const uint64_t length = sequence_length_max(&mosaic->sequence);
+    if (ops == &shuffle_py1br) {
+        /* All blocks of a part except the first and the last have at least 3/4 of the block size.
+         */
+        mosaic->block_capacity = length / (chosen->block * 3 / 4) + (uint64_t)3 * rules.nodes;
+        mosaic->blocks = sequence_table(&mosaic->sequence, traits, mosaic->block_capacity,
+                                        sizeof *mosaic->blocks, "its table of blocks");
+        return mosaic->blocks ? 0 : -ENOMEM;
+    }
+    if (ops != &shuffle_py1e)
+        return 0;
     /* The heap holds records thrown from less than twice the reach before, and at most one stream's
      * records. */
-    const uint64_t length = sequence_length_max(&displaced->sequence);
-    const uint64_t most = (length > records ? length : records) / displaced->nodes + 1;
-    displaced->heap_capacity = chosen->block * 5 / 4 + 2;
-    if (displaced->heap_capacity > most)
-        displaced->heap_capacity = most;
-    displaced->streams = sequence_table(&displaced->sequence, traits, displaced->nodes,
-                                        sizeof(struct stream), "its canonical nodes");
-    if (!displaced->streams)
+    const uint64_t most = (length > records ? length : records) / rules.nodes + 1;
+    mosaic->heap_capacity = chosen->block * 5 / 4 + 2;
+    if (mosaic->heap_capacity > most)
+        mosaic->heap_capacity = most;
+    mosaic->streams = sequence_table(&mosaic->sequence, traits, rules.nodes, sizeof(struct stream),
+                                     "its canonical nodes");
+    if (!mosaic->streams)
         return -ENOMEM;
-    displaced->heaps =
-        sequence_table(&displaced->sequence, traits, displaced->nodes * displaced->heap_capacity,
-                       sizeof(struct fallen), "displaced records");
-    return displaced->heaps ? 0 : -ENOMEM;
+    mosaic->heaps = sequence_table(&mosaic->sequence, traits, rules.nodes * mosaic->heap_capacity,
+                                   sizeof(struct fallen), "displaced records");
+    return mosaic->heaps ? 0 : -ENOMEM;
 }
 
-static int displaced_begin(void *state, uint64_t epoch)
+static int mosaic_begin(void *state, uint64_t epoch)
 {
-    struct displaced_state *displaced = state;
-    const struct plan_scope *scope = &displaced->sequence.scope;
+    struct mosaic_state *mosaic = state;
+    const struct plan_scope *scope = &mosaic->sequence.scope;
+    const uint64_t low = mosaic->block_records * 3 / 4, high = mosaic->block_records * 5 / 4;
 
     sequence_begin(state, epoch);
-    displaced->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
-    displaced->total = total_of(&displaced->sequence);
-    start_streams(displaced);
+    mosaic->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
+    mosaic->total =
+        scope->partition == PLAN_ELASTIC ? mosaic->sequence.own : mosaic->sequence.length;
+    mosaic->now_begin = mosaic->now_end = 0;
+    mosaic->block_count = 0;
+    if (mosaic->streams)
+        start_streams(mosaic);
+    if (!mosaic->blocks)
+        return 0;
+    /* Blocks of U(0.75, 1.25) x block, moved back by a random stagger. As in the original, the
+     * second block begins one stagger before the first one ends, so some records are shuffled
+     * twice; if the last block ends before the part does, the remaining records keep their order.
+     */
+    struct random random = random_start(mosaic->seed);
+    for (uint32_t node = 0; node < mosaic->sequence.rules.nodes; node++) {
+        const uint64_t begin = node_start(mosaic->total, node, mosaic->sequence.rules.nodes);
+        const uint64_t end = node_start(mosaic->total, node + 1, mosaic->sequence.rules.nodes);
+        const uint64_t stagger = random_below(&random, low);
+        for (uint64_t ends = begin; ends < end;) {
+            assert(mosaic->block_count < mosaic->block_capacity);
+            struct mosaic_block *block = &mosaic->blocks[mosaic->block_count++];
+            const uint64_t size = low + random_below(&random, high - low);
+            block->begin = ends > begin + stagger ? ends - stagger : begin;
+            block->end = ends + size - stagger < end ? ends + size - stagger : end;
+            ends += block->end - block->begin;
+        }
+    }
     return 0;
 }
+
+#define BLOCK_ROW(SUMMARY)                                                                        \
+    {                                                                                             \
+        .name = "block", .type = OPTION_COUNT, .offset = offsetof(struct mosaic_settings, block), \
+        .fallback = "256k", .minimum = 4, .maximum = 4e9, .summary = SUMMARY                      \
+    }
+#define NODES_ROW                                                                                 \
+    {                                                                                             \
+        .name = "nodes", .type = OPTION_COUNT, .offset = offsetof(struct mosaic_settings, nodes), \
+        .fallback = "1", .minimum = 1, .maximum = 1e6,                                            \
+        .summary = "canonical nodes, for partition elastic"                                       \
+    }
+#define MOSAIC(NAME, OPTIONS, SUMMARY)                                         \
+    {                                                                          \
+        .plugin = {.name = NAME,                                               \
+                   .summary = SUMMARY,                                         \
+                   .options = OPTIONS,                                         \
+                   .settings_size = sizeof(struct mosaic_settings),            \
+                   .state_size = sizeof(struct mosaic_state)},                 \
+        .open = mosaic_open, .close = sequence_close, .begin = mosaic_begin,   \
+        .next = sequence_next, .draws = sequence_draws, .seek = sequence_seek, \
+    }
+
+static const struct option_spec shard_options[] = {NODES_ROW, {0}};
+
+static const struct option_spec block_options[] = {
+    BLOCK_ROW("records of a block, give or take a quarter"), NODES_ROW, {0}};
+
+const struct shuffle_ops shuffle_py1s =
+    MOSAIC("py1s", shard_options, "MosaicML py1s: random shards, shuffled inside");
+const struct shuffle_ops shuffle_py2s =
+    MOSAIC("py2s", shard_options,
+           "MosaicML py2s: as py1s, but shards are shuffled once, before they are cut");
+const struct shuffle_ops shuffle_py1br = MOSAIC(
+    "py1br", block_options, "MosaicML py1br: random shards, shuffled in blocks of random length");
 
 static const struct option_spec displaced_options[] = {
     BLOCK_ROW("records over which a shard is spread, give or take a quarter"), NODES_ROW, {0}};
 
-const struct shuffle_ops shuffle_py1e = {
-    .plugin = {.name = "py1e",
-               .summary = "MosaicML py1e: random shards, each record displaced at random",
-               .options = displaced_options,
-               .settings_size = sizeof(struct mosaic_settings),
-               .state_size = sizeof(struct displaced_state)},
-    .open = displaced_open,
-    .close = sequence_close,
-    .begin = displaced_begin,
-    .next = sequence_next,
-    .draws = sequence_draws,
-    .seek = sequence_seek, /* the records before are thrown when the next one is requested */
-};
+/* To seek: the records before are thrown when the next one is requested. */
+const struct shuffle_ops shuffle_py1e = MOSAIC(
+    "py1e", displaced_options, "MosaicML py1e: random shards, each record displaced at random");

@@ -192,42 +192,28 @@ static int device_batch_open(struct device_batch *batch, const struct nvjpeg_set
     *batch = (struct device_batch){.side = (uint32_t)settings->look.size,
                                    .capacity = (uint32_t)settings->images};
     int code = runtime_usable();
-    if (code == 0)
-        code = library_open(&batch->library);
-    if (code == 0)
-        code = runtime_open(&batch->runtime, (uint32_t)settings->device, 0);
-    if (code == 0)
-        code = runtime_event_create(&batch->done);
-    if (code == 0)
-        code = open_engine(batch, settings->engine);
-    if (code == 0)
-        code =
-            check_status(batch->library.state_create(batch->handle, &batch->state), "make a state");
-    if (code == 0)
-        code = check_status(batch->library.parsed_create(batch->handle, &batch->parsed),
-                            "make a parser");
-    if (code == 0) {
-        batch->pixels.bytes = settings->memory;
-        batch->files.bytes = settings->memory / FILES_SHARE;
-        batch->tables.bytes = settings->images * TABLES_BYTES;
-        batch->row_stride = bytes_align_up((uint64_t)batch->side * batch->side * 3, ALIGNMENT);
-        batch->pixels.start = runtime_allocate(batch->pixels.bytes);
-        if (batch->pixels.start)
-            batch->rows = runtime_allocate(batch->capacity * batch->row_stride);
-        if (batch->rows)
-            batch->device_tables = runtime_allocate(batch->tables.bytes);
-        if (batch->device_tables)
-            batch->device_marks = runtime_allocate(NVJPEG_IMAGES_MAX);
-        if (batch->device_marks)
-            batch->files.start = runtime_pin(batch->files.bytes);
-        if (batch->files.start)
-            batch->tables.start = runtime_pin(batch->tables.bytes);
-        if (batch->tables.start)
-            batch->marks = runtime_pin(NVJPEG_IMAGES_MAX);
-        code = batch->marks ? 0 : -ENOMEM;
-    }
+    if (code || (code = library_open(&batch->library)) ||
+        (code = runtime_open(&batch->runtime, (uint32_t)settings->device, 0)) ||
+        (code = runtime_event_create(&batch->done)) ||
+        (code = open_engine(batch, settings->engine)) ||
+        (code = check_status(batch->library.state_create(batch->handle, &batch->state),
+                             "make a state")) ||
+        (code = check_status(batch->library.parsed_create(batch->handle, &batch->parsed),
+                             "make a parser")))
+        return code;
+    batch->pixels.bytes = settings->memory;
+    batch->files.bytes = settings->memory / FILES_SHARE;
+    batch->tables.bytes = settings->images * TABLES_BYTES;
+    batch->row_stride = bytes_align_up((uint64_t)batch->side * batch->side * 3, ALIGNMENT);
     device_batch_clear(batch);
-    return code;
+    const bool has_all = (batch->pixels.start = runtime_allocate(batch->pixels.bytes)) &&
+                         (batch->rows = runtime_allocate(batch->capacity * batch->row_stride)) &&
+                         (batch->device_tables = runtime_allocate(batch->tables.bytes)) &&
+                         (batch->device_marks = runtime_allocate(NVJPEG_IMAGES_MAX)) &&
+                         (batch->files.start = runtime_pin(batch->files.bytes)) &&
+                         (batch->tables.start = runtime_pin(batch->tables.bytes)) &&
+                         (batch->marks = runtime_pin(NVJPEG_IMAGES_MAX));
+    return has_all ? 0 : -ENOMEM;
 }
 
 /* ---- adding ---- */
