@@ -117,11 +117,12 @@ static int buffered_next(void *state, struct plan_op *ops, uint32_t max)
 {
     struct buffered_state *buffered = state;
     uint32_t *slots = buffered->slots;
+    const bool interleaves = buffered->files;
     uint32_t count = 0;
 
     while (count < max && (buffered->left || buffered->held)) {
         if (buffered->due && buffered->left) {
-            const uint64_t record = buffered->files
+            const uint64_t record = interleaves
                                         ? next_interleaved(buffered)
                                         : sequence_at(&buffered->sequence, buffered->position++);
             ops[count++] = (struct plan_op){
