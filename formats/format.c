@@ -20,18 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool can_write(const struct format_ops *ops)
-{
-    return ops->shard_open && ops->shard_append && ops->shard_close;
-}
-
 /* "recordio, shards": those that may be written, or all. */
 static const char *names_of(bool writable, char *text, size_t bytes)
 {
     size_t used = 0;
 
     for (const struct plugin *const *row = format_registry; *row && used < bytes; row++)
-        if (!writable || can_write(format_of(*row)))
+        if (!writable || format_of(*row)->shard_open)
             used +=
                 (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", (*row)->name);
     return text;
@@ -39,10 +34,11 @@ static const char *names_of(bool writable, char *text, size_t bytes)
 
 int format_check_writable(const struct plugin *format)
 {
+    const struct format_ops *ops = format_of(format);
     char names[256];
 
-    if (can_write(format_of(format)))
-        return format_of(format)->writable ? format_of(format)->writable() : 0;
+    if (ops->shard_open)
+        return ops->writable ? ops->writable() : 0;
     return fail(ENOTSUP, "format %s is read-only; choose one of: %s", format->name,
                 names_of(true, names, sizeof names));
 }

@@ -25,8 +25,7 @@ struct ffcv_state {
     struct sequence sequence;
     struct open_page *pages;
     uint32_t page_capacity, page_count;
-    uint32_t picked; /* the page of the next operation */
-    bool picking;
+    uint32_t picked; /* the page of the next operation; UINT32_MAX: none yet */
     uint64_t opened; /* position of the next page to open */
     uint64_t seed;
     struct random random;
@@ -75,7 +74,7 @@ static int ffcv_begin(void *state, uint64_t epoch)
     for (uint32_t i = 0; i < ffcv->page_capacity; i++)
         ffcv->pages[i].frame = i;
     ffcv->page_count = 0;
-    ffcv->picking = true;
+    ffcv->picked = UINT32_MAX;
     ffcv->opened = 0;
     ffcv->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
     ffcv->random = random_start(sequence_seed(scope, SEQUENCE_BUFFER, epoch, false));
@@ -88,7 +87,7 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
     uint32_t count = 0;
 
     while (count < max) {
-        if (ffcv->picking) {
+        if (ffcv->picked == UINT32_MAX) {
             while (ffcv->page_count < ffcv->page_capacity && ffcv->opened < ffcv->sequence.length) {
                 struct open_page *page = &ffcv->pages[ffcv->page_count++];
                 uint64_t low, end;
@@ -103,7 +102,6 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
             if (ffcv->page_count == 0)
                 break;
             ffcv->picked = (uint32_t)random_below(&ffcv->random, ffcv->page_count);
-            ffcv->picking = false;
         }
         struct open_page *page = &ffcv->pages[ffcv->picked];
         assert(ffcv->picked < ffcv->page_count && page->drawn < page->records);
@@ -124,7 +122,7 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
             *page = ffcv->pages[--ffcv->page_count];
             ffcv->pages[ffcv->page_count] = drawn;
         }
-        ffcv->picking = true;
+        ffcv->picked = UINT32_MAX;
     }
     return (int)count;
 }

@@ -313,48 +313,44 @@ static int device_batch_run(struct device_batch *batch, bool decoded[NVJPEG_IMAG
 {
     const struct device_resized *images = (const void *)batch->device_tables;
     void *stream = batch->runtime.stream;
-    bool good = false;
 
     memset(decoded, 0, NVJPEG_IMAGES_MAX * sizeof *decoded);
     int code = runtime_use(batch->runtime.device);
-    if (code == 0)
-        code = runtime_copy(batch->device_tables, batch->tables.start, batch->tables.used, stream);
-    if (code == 0)
-        code = device_mark(images, batch->count, stream);
-    if (code == 0) {
-        const int count = (int)batch->count;
-        int status = LIBRARY_SUCCESS; /* beginning a batch also resets one that failed */
-        if (batch->begun != batch->count)
-            status = batch->library.batch_begin(batch->handle, batch->state, count, 1,
-                                                LIBRARY_RGB_INTERLEAVED);
-        if (status == LIBRARY_SUCCESS)
-            status = batch->library.batch(batch->handle, batch->state, batch->data, batch->lengths,
-                                          batch->images, stream);
-        batch->begun = status == LIBRARY_SUCCESS ? batch->count : 0;
-        if (status != LIBRARY_SUCCESS && !batch->notice[0])
-            snprintf(batch->notice, sizeof batch->notice,
-                     "nvJPEG refused a batch of %d images (%s): the CPU decoded them", count,
-                     library_status_text(status));
-        good = status == LIBRARY_SUCCESS;
-    }
+    if (code ||
+        (code =
+             runtime_copy(batch->device_tables, batch->tables.start, batch->tables.used, stream)) ||
+        (code = device_mark(images, batch->count, stream)))
+        return code;
+    const int count = (int)batch->count;
+    int status = LIBRARY_SUCCESS; /* beginning a batch also resets one that failed */
+    if (batch->begun != batch->count)
+        status = batch->library.batch_begin(batch->handle, batch->state, count, 1,
+                                            LIBRARY_RGB_INTERLEAVED);
+    if (status == LIBRARY_SUCCESS)
+        status = batch->library.batch(batch->handle, batch->state, batch->data, batch->lengths,
+                                      batch->images, stream);
+    const bool good = status == LIBRARY_SUCCESS;
+    batch->begun = good ? batch->count : 0;
+    if (!good && !batch->notice[0])
+        snprintf(batch->notice, sizeof batch->notice,
+                 "nvJPEG refused a batch of %d images (%s): the CPU decoded them", count,
+                 library_status_text(status));
     /* An image is looked at before it is resized: had nvJPEG not written its end by then, its row
      * would be wrong, whatever was there later. */
-    if (code == 0 && good)
-        code = device_find_marks(images, batch->count, batch->device_marks, stream);
-    if (code == 0 && good)
-        code = device_resize(images, batch->count, batch->side, batch->side, batch->tiles, stream);
-    if (code == 0 && good)
-        code = runtime_copy(batch->marks, batch->device_marks, batch->count, stream);
-    for (uint32_t i = 0; i < batch->count && code == 0 && good; i++)
+    if (good && ((code = device_find_marks(images, batch->count, batch->device_marks, stream)) ||
+                 (code = device_resize(images, batch->count, batch->side, batch->side, batch->tiles,
+                                       stream)) ||
+                 (code = runtime_copy(batch->marks, batch->device_marks, batch->count, stream))))
+        return code;
+    for (uint32_t i = 0; good && code == 0 && i < batch->count; i++)
         code = runtime_copy(batch->targets[i], batch->rows + i * batch->row_stride,
                             (uint64_t)batch->side * batch->side * 3, stream);
-    if (code == 0)
-        code = runtime_event_record(batch->done, stream);
-    if (code == 0)
-        code = runtime_event_synchronise(batch->done);
-    for (uint32_t i = 0; i < batch->count && code == 0 && good; i++)
+    if (code || (code = runtime_event_record(batch->done, stream)) ||
+        (code = runtime_event_synchronise(batch->done)))
+        return code;
+    for (uint32_t i = 0; good && i < batch->count; i++)
         decoded[i] = !batch->marks[i];
-    return code;
+    return 0;
 }
 
 /* ---- the decoder ---- */
