@@ -27,7 +27,6 @@
 #include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/fail.h"
-#include "base/image_header.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "decode/baseline/baseline.h"

@@ -7,7 +7,6 @@
 #include "decode/image.h"
 
 #include "base/fail.h"
-#include "base/image_header.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -6,7 +6,6 @@
 #include "decode/image.h"
 
 #include "base/fail.h"
-#include "base/image_header.h"
 
 #include <errno.h>
 #include <string.h>

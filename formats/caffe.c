@@ -7,7 +7,6 @@
 #include "formats/protobuf.h"
 
 #include <errno.h>
-#include <stdbool.h>
 
 enum datum_field {
     DATUM_CHANNELS = 1,

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shuffle/coalesce.h"
 
-#include "base/bytes.h"
-
 #include <assert.h>
 
 enum {
