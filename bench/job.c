@@ -2,7 +2,7 @@
 #include "bench/job.h"
 
 #include "formats/format.h"
-#include "pipeline/settings/job_options.h"
+#include "pipeline/settings/job.h"
 
 int bench_job_open(struct bench_job *bench_job, const char *const (*options)[2], size_t count)
 {

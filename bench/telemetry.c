@@ -15,7 +15,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/stats.h"
-#include "telemetry/sampler.h"
+#include "telemetry/series.h"
 #include "telemetry/storage.h"
 
 #include <errno.h>

@@ -16,7 +16,7 @@
 #include "base/child.h"
 #include "cachectl/residency.h"
 #include "cachectl/cold.h"
-#include "telemetry/counters.h"
+#include "telemetry/probe.h"
 #include "telemetry/devices.h"
 
 #include <errno.h>

@@ -390,17 +390,11 @@ static uint64_t deadline(void)
     return store_timeout() ? clock_now_ns() + store_timeout() : UINT64_MAX;
 }
 
-static int no_answer(const char *url)
-{
-    return fail(ETIMEDOUT, "%s: no answer from the server for %.1f s", url,
-                (double)store_timeout() / 1e9);
-}
-
 static int nfs_fail(int code, const char *what, const char *url)
 {
-    if (code == -ETIMEDOUT)
-        return no_answer(url);
-    return fail(code, "%s: %s%s", url, what, fail_errno_text(code));
+    return code == -ETIMEDOUT ? fail(ETIMEDOUT, "%s: no answer from the server for %.1f s", url,
+                                     (double)store_timeout() / 1e9)
+                              : fail(code, "%s: %s%s", url, what, fail_errno_text(code));
 }
 
 static struct store_status status_of(const struct nfs_stat_64 *found)
@@ -505,13 +499,14 @@ static int perform(const struct nfs_action *action, const char *url, const char 
     return again && code && code == action->done_by_first ? 0 : code;
 }
 
-/* Like perform(), for calls that leave nothing open. */
-static int ask_server(const struct nfs_action *action, const char *url, const char *to,
-                      struct nfs_call *call)
+/* Like perform(), for calls that leave nothing open. reply: of this many bytes; NULL: none. */
+static int ask_server(const struct nfs_action *action, const char *url, const char *to, void *reply,
+                      size_t bytes)
 {
+    struct nfs_call call = {.into = reply, .bytes = bytes};
     struct nfs_link *link = NULL;
     bool reasoned;
-    int code = perform(action, url, to, deadline(), call, &link, &reasoned);
+    int code = perform(action, url, to, deadline(), &call, &link, &reasoned);
 
     if (link)
         nfs_link_give(link);
@@ -524,8 +519,7 @@ static int ask_status(const struct nfs_action *action, const char *path,
                       struct store_status *status)
 {
     struct nfs_stat_64 found;
-    struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask_server(action, path, NULL, &call);
+    int code = ask_server(action, path, NULL, &found, sizeof found);
 
     if (code == 0)
         *status = status_of(&found);
@@ -539,34 +533,28 @@ static int nfs_store_stat(const char *path, struct store_status *status)
 
 static int nfs_store_rename(const char *from, const char *to)
 {
-    struct nfs_call call = {0};
-
-    return ask_server(&rename_name, from, to, &call);
+    return ask_server(&rename_name, from, to, NULL, 0);
 }
 
 static int nfs_store_remove(const char *path)
 {
     struct store_status status;
-    struct nfs_call call = {0};
     int code = ask_status(&look_and_remove, path, &status);
 
     return code ? code
                 : ask_server(status.kind == STORE_FOLDER ? &remove_folder : &unlink_name, path,
-                             NULL, &call);
+                             NULL, NULL, 0);
 }
 
 static int nfs_store_make_folder(const char *path)
 {
-    struct nfs_call call = {0};
-
-    return ask_server(&make_folder, path, NULL, &call);
+    return ask_server(&make_folder, path, NULL, NULL, 0);
 }
 
 static int nfs_store_free_bytes(const char *path, uint64_t *bytes)
 {
     struct nfs_statvfs_64 found;
-    struct nfs_call call = {.into = &found, .bytes = sizeof found};
-    int code = ask_server(&get_free_space, path, NULL, &call);
+    int code = ask_server(&get_free_space, path, NULL, &found, sizeof found);
 
     if (code == 0)
         *bytes = found.f_bavail * found.f_frsize;
@@ -715,7 +703,7 @@ static int read_block(struct nfs_file *nfs, void *buffer, size_t bytes, uint64_t
             return nfs_fail(code, "cannot read: ", nfs->file.path);
         lose(nfs);
         if (code == -ETIMEDOUT || clock_now_ns() > deadline_ns)
-            return no_answer(nfs->file.path);
+            return nfs_fail(-ETIMEDOUT, "", nfs->file.path);
     }
 }
 

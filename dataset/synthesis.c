@@ -377,17 +377,6 @@ struct synthesis {
 
 /* ---- sizes, in integers so that every machine draws the same values ---- */
 
-/* Return a nearly normal value: the sum of twelve uniform numbers (Irwin-Hall), mean 0, deviation
- * 65536. */
-static int64_t normal_q16(struct random *random)
-{
-    int64_t sum = -6 * 65536;
-
-    for (int i = 0; i < 12; i++)
-        sum += (int64_t)random_below(random, 65536);
-    return sum;
-}
-
 /* Return 2^(exponent / 65536) * scale; the fraction uses a cubic with an error of at most 0.02%. */
 static uint64_t power_of_two(int64_t exponent, uint64_t scale)
 {
@@ -416,25 +405,6 @@ static uint32_t limit(uint64_t value, uint32_t low, uint32_t high)
     return value < low ? low : value > high ? high : (uint32_t)value;
 }
 
-/* Most images of ImageNet are 500 pixels wide or high; one in ten has an arbitrary size. */
-static void draw_shape(struct random *random, uint32_t *width, uint32_t *height)
-{
-    static const uint16_t shapes[][3] = {
-        {45, 500, 375}, {62, 375, 500}, {74, 500, 333},
-        {80, 333, 500}, {85, 500, 400}, {88, 500, 500},
-    };
-    uint64_t draw = random_below(random, 100);
-
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (draw < shapes[i][0]) {
-            *width = shapes[i][1];
-            *height = shapes[i][2];
-            return;
-        }
-    *width = 240 + (uint32_t)random_below(random, 400);
-    *height = *width * (60 + (uint32_t)random_below(random, 90)) / 100;
-}
-
 struct knot {
     int32_t x, y;
 };
@@ -461,13 +431,29 @@ static struct layout draw_layout(struct random *random, const struct synthesis *
                                        {110000, 99}, {400000, 109}, {1500000, 131}, {4000000, 155}};
     const uint64_t mean = synthesis->settings.mean_bytes;
     const uint64_t median = mean * (uint64_t)interpolate(aims, 8, (int32_t)mean) / 100;
+    static const uint16_t shapes[][3] = {
+        {45, 500, 375}, {62, 375, 500}, {74, 500, 333},
+        {80, 333, 500}, {85, 500, 400}, {88, 500, 500},
+    };
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
+    int64_t normal = -6 * 65536; /* nearly: the sum of twelve uniform numbers (Irwin-Hall), mean 0,
+                                    deviation 65536 */
     struct layout layout;
-    uint32_t width, height;
+    uint32_t shape = 0;
 
+    for (int i = 0; i < 12; i++)
+        normal += (int64_t)random_below(random, 65536);
     /* 0.43 / ln 2 = 0.6203 */
-    layout.bytes = limit(power_of_two(normal_q16(random) * 6203 / 10000, median),
-                         (uint32_t)(mean / 12), (uint32_t)(mean * 12));
-    draw_shape(random, &width, &height);
+    layout.bytes = limit(power_of_two(normal * 6203 / 10000, median), (uint32_t)(mean / 12),
+                         (uint32_t)(mean * 12));
+    /* Most images of ImageNet are 500 pixels wide or high; one in ten has an arbitrary size. */
+    const uint64_t draw = random_below(random, 100);
+    while (shape < SHAPES && draw >= shapes[shape][0])
+        shape++;
+    const uint32_t width =
+        shape < SHAPES ? shapes[shape][1] : 240 + (uint32_t)random_below(random, 400);
+    const uint32_t height =
+        shape < SHAPES ? shapes[shape][2] : width * (60 + (uint32_t)random_below(random, 90)) / 100;
     const uint32_t densest = 95 + (uint32_t)random_below(random, 30);
     const uint32_t thinnest = 20 + (uint32_t)random_below(random, 12);
     const uint64_t wanted = (uint64_t)width * height * mean / IMAGENET_MEAN_BYTES;

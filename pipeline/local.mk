@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 libiobench_a_SOURCES += \
 	pipeline/settings/job.c \
-	pipeline/settings/job.h \
-	pipeline/settings/job_options.h
+	pipeline/settings/job.h
 libiobench_a_SOURCES += \
 	pipeline/result/gather.c \
 	pipeline/result/result.c \

@@ -4,7 +4,7 @@
  */
 #include "base/fail.h"
 #include "base/folder.h"
-#include "telemetry/counters.h"
+#include "telemetry/probe.h"
 #include "telemetry/plugins.h"
 
 #include <assert.h>

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/fail.h"
 #include "base/folder.h"
-#include "telemetry/counters.h"
+#include "telemetry/probe.h"
 #include "telemetry/devices.h"
 #include "telemetry/plugins.h"
 
@@ -327,28 +327,25 @@ struct nfs_probe {
     uint32_t count;
 };
 
+#define NFS(field) offsetof(struct nfs_counters, field), METRIC_COUNTER, 1
 static const struct metric_row nfs_rows[] = {
-    {"server_read_bytes", offsetof(struct nfs_counters, server_read_bytes), METRIC_COUNTER, 1},
-    {"application_read_bytes", offsetof(struct nfs_counters, normal_read_bytes), METRIC_COUNTER, 1},
-    {"application_direct_bytes", offsetof(struct nfs_counters, direct_read_bytes), METRIC_COUNTER,
-     1},
-    {"server_written_bytes", offsetof(struct nfs_counters, server_written_bytes), METRIC_COUNTER,
-     1},
-    {"read_page_count", offsetof(struct nfs_counters, read_pages), METRIC_COUNTER, 1},
-    {"read_count", offsetof(struct nfs_counters, read.count), METRIC_COUNTER, 1},
-    {"read_transmission_count", offsetof(struct nfs_counters, read.transmissions), METRIC_COUNTER,
-     1},
-    {"read_retransmission_count", offsetof(struct nfs_counters, read.retransmissions),
-     METRIC_COUNTER, 1},
-    {"read_timeout_count", offsetof(struct nfs_counters, read.major_timeouts), METRIC_COUNTER, 1},
-    {"read_wire_bytes", offsetof(struct nfs_counters, read.received_bytes), METRIC_COUNTER, 1},
-    {"read_queue_ms", offsetof(struct nfs_counters, read.queue_ms), METRIC_COUNTER, 1},
-    {"read_rtt_ms", offsetof(struct nfs_counters, read.rtt_ms), METRIC_COUNTER, 1},
-    {"read_execute_ms", offsetof(struct nfs_counters, read.execute_ms), METRIC_COUNTER, 1},
-    {"read_error_count", offsetof(struct nfs_counters, read.errors), METRIC_COUNTER, 1},
+    {"server_read_bytes", NFS(server_read_bytes)},
+    {"application_read_bytes", NFS(normal_read_bytes)},
+    {"application_direct_bytes", NFS(direct_read_bytes)},
+    {"server_written_bytes", NFS(server_written_bytes)},
+    {"read_page_count", NFS(read_pages)},
+    {"read_count", NFS(read.count)},
+    {"read_transmission_count", NFS(read.transmissions)},
+    {"read_retransmission_count", NFS(read.retransmissions)},
+    {"read_timeout_count", NFS(read.major_timeouts)},
+    {"read_wire_bytes", NFS(read.received_bytes)},
+    {"read_queue_ms", NFS(read.queue_ms)},
+    {"read_rtt_ms", NFS(read.rtt_ms)},
+    {"read_execute_ms", NFS(read.execute_ms)},
+    {"read_error_count", NFS(read.errors)},
     {"connection_count", offsetof(struct nfs_counters, connections), METRIC_LEVEL, 1},
-    {"send_count", offsetof(struct nfs_counters, sends), METRIC_COUNTER, 1},
-    {"receive_count", offsetof(struct nfs_counters, receives), METRIC_COUNTER, 1},
+    {"send_count", NFS(sends)},
+    {"receive_count", NFS(receives)},
     {0},
 };
 

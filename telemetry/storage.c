@@ -2,7 +2,7 @@
 #include "telemetry/storage.h"
 
 #include "base/memory.h"
-#include "telemetry/counters.h"
+#include "telemetry/probe.h"
 
 #include <stdio.h>
 #include <stdlib.h>

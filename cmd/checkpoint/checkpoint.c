@@ -14,7 +14,7 @@
 #include "cmd/commands.h"
 #include "cmd/line.h"
 #include "cmd/outputs.h"
-#include "pipeline/settings/job_options.h"
+#include "pipeline/settings/job.h"
 #include "report/report.h"
 #include "report/words.h"
 

@@ -17,7 +17,6 @@
 #include "report/report.h"
 #include "report/words.h"
 #include "telemetry/series.h"
-#include "telemetry/sampler.h"
 
 #include <errno.h>
 #include <fcntl.h>

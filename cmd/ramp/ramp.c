@@ -16,7 +16,7 @@
 #include "cmd/outputs.h"
 #include "pipeline/jobs/run.h"
 #include "pipeline/jobs/session.h"
-#include "pipeline/settings/job_options.h"
+#include "pipeline/settings/job.h"
 #include "report/report.h"
 #include "report/svg.h"
 #include "report/words.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pipeline/settings/job_options.h"
+#include "pipeline/settings/job.h"
 
 #include "base/crc32c.h"
 #include "base/fail.h"

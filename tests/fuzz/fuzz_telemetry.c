@@ -3,7 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "cachectl/outside.h"
-#include "telemetry/counters.h"
+#include "telemetry/probe.h"
 #include "telemetry/devices.h"
 
 /* Words are within the text and never empty, and there are no more words than bytes. */

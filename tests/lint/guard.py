@@ -16,7 +16,7 @@ OTHERS = {
         cmd/checkpoint/checkpoint cmd/net/net cmd/study/study cmd/sweep/sweep pipeline/jobs/run
         pipeline/jobs/session pipeline/result/timeline readers/handles
         cmd/line""",
-    "marks in series": "telemetry/sampler telemetry/series telemetry/guard",
+    "marks in series": "telemetry/series telemetry/guard",
     "parts of a checkpoint": "cmd/checkpoint/registry cmd/checkpoint/writer_uring",
     "parts of an epoch": """pipeline/engine/ pipeline/loader/ pipeline/jobs/train readers/ trainer/
         shuffle/plan decode/""",

@@ -5,7 +5,6 @@
 
 #include "base/option.h"
 #include "pipeline/settings/job.h"
-#include "pipeline/settings/job_options.h"
 
 static const struct {
     const char *name, *value;

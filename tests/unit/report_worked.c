@@ -4,7 +4,7 @@
 #include "tests/unit/worked.h"
 
 #include "base/option.h"
-#include "pipeline/settings/job_options.h"
+#include "pipeline/settings/job.h"
 #include "report/report.h"
 
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "telemetry/series.h"
-#include "telemetry/sampler.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "tests/unit/session.h"
 
 #include "pipeline/result/timeline.h"
-#include "telemetry/counters.h"
 #include "telemetry/series.h"
 #include "telemetry/probe.h"
 #include "telemetry/storage.h"
