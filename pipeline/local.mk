@@ -12,9 +12,7 @@ libiobench_a_SOURCES += \
 	pipeline/loader/blocks.c \
 	pipeline/loader/blocks.h \
 	pipeline/loader/loader.c \
-	pipeline/loader/loader.h \
-	pipeline/loader/window.c \
-	pipeline/loader/window.h
+	pipeline/loader/loader.h
 libiobench_a_SOURCES += \
 	pipeline/engine/batches.c \
 	pipeline/engine/batches.h \

@@ -12,10 +12,17 @@
  *                    ^    | full              ^                            |
  *                    |    v                   |      no file to open       v
  *                    |   the run stays        `--- refused <----------- READY
- *                    |   in the window         after a release             | deliver(): in draw
- * order |                                                     v |  the last record releases the
- * block     the sink takes it, or a worker: DELIVERED
+ *                    |   in the window         after a release             | deliver(): in
+ *                    |                                                     v   draw order
+ *                    |  the last record            the sink takes it, or a worker: DELIVERED
+ *                    |  releases the block                                 |
  *                    `----------------------------------- FREE <-----------' collect_returned()
+ *
+ * Why the window cannot starve: its records take at most a quarter of the memory and the plan's
+ * slots at most half (checked before the run). Records of earlier windows are returned without
+ * needing this one, so a whole window fits in the end. Records of a failed block do need it, while
+ * draws behind them may hold all other memory: they come first, in draw order, so that the memory
+ * which their block released is enough for the next to be drawn.
  *
  * Invariants, asserted by check_turn() at the end of each turn:
  *
@@ -43,7 +50,7 @@
 #include "base/stats.h"
 #include "base/thread.h"
 #include "pipeline/loader/blocks.h"
-#include "pipeline/loader/window.h"
+#include "pipeline/result/timeline.h"
 #include "pipeline/result/result.h"
 #include "readers/depth.h"
 #include "readers/reader.h"
@@ -139,9 +146,39 @@ uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_tra
 enum {
     EPOCHS_AHEAD = 8, /* epochs ended whose figures have not been requested */
     REAP_GROUP = 64,  /* reads reaped at once */
+    WINDOW_OPS = 256, /* taken from the plan at once */
 };
 
 static const uint64_t WAIT_MOST_NS = 100000000; /* a cancelled run ends this soon */
+
+/* Runs the plan ahead and sorts its fetches by place on storage: the plan's future is known, so its
+ * next fetches are gathered in a look-ahead window, sorted, and adjacent ones become one read
+ * (shuffle/coalesce.h). A window is filled only if there are free fetches for all of it. Where it
+ * ends thus depends on the plan alone and never on timing: every run of a job makes the same reads.
+ */
+struct window {
+    struct coalesce rules;
+    bool plan_ended;
+    uint64_t
+        cut; /* windows that ended at their limit of bytes, before they had all their records */
+    struct fetch **slots; /* plan slot -> the fetch it holds */
+    uint64_t slot_count;
+    struct plan *plan; /* of the current epoch */
+    struct plan_op ops[WINDOW_OPS];
+    struct extent places[WINDOW_OPS]; /* of what they fetch */
+    uint32_t op_at, op_count;
+    uint64_t epoch, drawn, draws, first_address;
+    struct fetch *fetches, **free;
+    uint32_t fetch_count, free_count;
+    struct placed_fetch *entries,
+        *scratch; /* entries[at .. count) are sorted and still to be read */
+    uint32_t at, count;
+};
+
+/* Drawn fetches in draw order, linked by next_drawn. */
+struct draw_list {
+    struct fetch *first, *last;
+};
 
 struct epochs {
     uint64_t next, end;
@@ -200,6 +237,163 @@ struct loader {
     uint64_t planned_ns;        /* when the window was filled, for the trace */
 };
 
+/* ---- the window ---- */
+
+static bool window_is_empty(const struct window *window)
+{
+    return window->at == window->count;
+}
+
+/* Return whether the epoch has nothing left to read. */
+static bool window_is_done(const struct window *window)
+{
+    return window->plan_ended && window_is_empty(window);
+}
+
+static unsigned digit_of(const struct placed_fetch *entry, unsigned digit)
+{
+    const struct extent *place = &entry->place;
+
+    return (unsigned)(digit < 8 ? place->offset >> 8 * digit : place->shard >> 8 * (digit - 8)) &
+           255;
+}
+
+/* Sort by shard, then offset: a radix sort from the least significant byte up, which is stable,
+ * allocates nothing and skips bytes that are the same in all entries. */
+static void sort_entries(struct window *window)
+{
+    enum { DIGITS = sizeof(uint64_t) + sizeof(uint32_t) };
+    struct placed_fetch *from = window->entries, *to = window->scratch;
+    uint64_t offsets = 0;
+    uint32_t shards = 0;
+
+    for (uint32_t i = 1; i < window->count; i++) {
+        offsets |= from[i].place.offset ^ from[0].place.offset;
+        shards |= from[i].place.shard ^ from[0].place.shard;
+    }
+    for (unsigned digit = 0; digit < DIGITS; digit++) {
+        uint32_t starts[256] = {0}, start = 0;
+        if (((digit < 8 ? offsets >> 8 * digit : shards >> 8 * (digit - 8)) & 255) == 0)
+            continue;
+        for (uint32_t i = 0; i < window->count; i++)
+            starts[digit_of(&from[i], digit)]++;
+        for (uint32_t value = 0; value < 256; value++) {
+            const uint32_t count = starts[value];
+            starts[value] = start;
+            start += count;
+        }
+        for (uint32_t i = 0; i < window->count; i++)
+            to[starts[digit_of(&from[i], digit)]++] = from[i];
+        struct placed_fetch *other = from;
+        from = to;
+        to = other;
+    }
+    if (from != window->entries)
+        memcpy(window->entries, from, window->count * sizeof *from);
+}
+
+/* Run the plan until the window is full or the plan ends; append what it draws. Leaves the window
+ * empty if too few fetches are free. Returns 0 or a negative errno. */
+static int window_fill(struct loader *loader)
+{
+    const struct catalog *catalog = loader->config.catalog;
+    struct window *window = &loader->window;
+    struct draw_list *drawn = &loader->draws;
+    uint64_t bytes = 0;
+    bool sorted = true;
+
+    window->at = window->count = 0;
+    if (window->free_count < window->rules.window)
+        return 0;
+    while (!window->plan_ended) {
+        if (window->op_at == window->op_count) {
+            int count = plan_next(window->plan, window->ops, WINDOW_OPS);
+            if (count < 0)
+                return count;
+            assert(count > 0);
+            window->op_at = 0;
+            window->op_count = (uint32_t)count;
+            /* Records of a shuffled order are anywhere in the catalog: a cache miss each, of which
+             * the processor waits for several at once if nothing is done between them. */
+            for (int i = 0; i < count; i++)
+                if (window->ops[i].kind != PLAN_DRAW)
+                    window->places[i] = *catalog_extent(catalog, window->ops[i].record);
+        }
+        const struct plan_op *op = &window->ops[window->op_at];
+        if (op->kind == PLAN_DRAW) {
+            struct fetch *fetch = window->slots[op->slot];
+            assert(fetch);
+            window->slots[op->slot] = NULL;
+            fetch->address = window->first_address + window->drawn++;
+            fetch->next_drawn = NULL;
+            *(drawn->first ? &drawn->last->next_drawn : &drawn->first) = fetch;
+            drawn->last = fetch;
+            window->plan_ended = window->drawn == window->draws;
+            window->op_at++;
+            continue;
+        }
+        if (coalesce_is_full(&window->rules, window->count, bytes))
+            break;
+        const struct extent *place = &window->places[window->op_at++];
+        struct fetch *fetch = window->free[--window->free_count];
+        assert(fetch->state == FETCH_FREE && !window->slots[op->slot]);
+        /* Member by member: an initialiser is compiled to REP STOS, and reads after it wait for it.
+         */
+        fetch->record = op->record;
+        fetch->address = FETCH_UNDRAWN;
+        fetch->bytes = NULL;
+        fetch->length = place->bytes;
+        fetch->shard = place->shard;
+        fetch->code = 0;
+        fetch->epoch = window->epoch;
+        fetch->state = FETCH_PENDING;
+        fetch->offset = 0;
+        fetch->alone = false;
+        fetch->next_in_block = fetch->next_drawn = NULL;
+        fetch->block = NULL;
+        fetch->copy = NULL;
+        window->slots[op->slot] = fetch;
+        bytes += place->bytes;
+        if (sorted && window->count > 0)
+            sorted = !coalesce_before(place, &window->entries[window->count - 1].place);
+        window->entries[window->count++] = (struct placed_fetch){.place = *place, .fetch = fetch};
+    }
+    if (!sorted)
+        sort_entries(window);
+    window->cut += !window->plan_ended && window->count < window->rules.window;
+    return 0;
+}
+
+static int by_draw(const void *a, const void *b)
+{
+    const uint64_t first = ((const struct placed_fetch *)a)->fetch->address;
+    const uint64_t second = ((const struct placed_fetch *)b)->fetch->address;
+
+    return (first > second) - (first < second);
+}
+
+/* Put fetches of a failed block back, before the rest of the window and in draw order; each will be
+ * read alone. */
+static void window_put_back(struct window *window, const struct placed_fetch *fetches,
+                            uint32_t count)
+{
+    const uint32_t left = window->count - window->at;
+
+    assert(count + left <= window->rules.window + COALESCE_RECORDS_MAX);
+    memmove(window->entries + count, window->entries + window->at, left * sizeof *window->entries);
+    memcpy(window->entries, fetches, count * sizeof *fetches);
+    window->at = 0;
+    window->count = count + left;
+    for (uint32_t i = 0; i < count; i++) {
+        assert(fetches[i].fetch->state == FETCH_READING);
+        fetches[i].fetch->state = FETCH_PENDING;
+        fetches[i].fetch->alone = true;
+    }
+    while (count < window->count && window->entries[count].fetch->alone)
+        count++;
+    qsort(window->entries, count, sizeof *window->entries, by_draw);
+}
+
 /* ---- release ---- */
 
 static void release_block(struct loader *loader, struct block *block)
@@ -215,7 +409,9 @@ static void release_block(struct loader *loader, struct block *block)
 static void drop(struct loader *loader, struct fetch *fetch)
 {
     release_block(loader, blocks_drop(&loader->blocks, fetch));
-    window_recycle(&loader->window, fetch);
+    assert(fetch->state == FETCH_READY || fetch->state == FETCH_DELIVERED);
+    fetch->state = FETCH_FREE;
+    loader->window.free[loader->window.free_count++] = fetch;
 }
 
 /* Take back returned fetches, waiting for the first up to METER_WAIT_NS. Returns 0 or -ECANCELED.
@@ -263,11 +459,16 @@ static int submit_run(struct loader *loader, bool single)
     struct window *window = &loader->window;
     struct loader_figures *figures = &loader->figures;
     const uint64_t traced_ns = trace_now_ns(loader->trace);
-    const struct coalesce_run run = window_next(window, single);
-    const struct placed_fetch *fetches = window_fetches(window);
-    struct block *block = blocks_prepare(&loader->blocks, &run, fetches);
+    const struct placed_fetch *fetches = &window->entries[window->at];
+    const uint32_t left = window->count - window->at;
+    struct coalesce_run run = coalesce_start(&window->rules, &fetches[0].place);
 
-    assert(!loader->refused);
+    assert(!loader->refused && left > 0);
+    while (!single && !fetches[0].fetch->alone && run.count < left &&
+           !fetches[run.count].fetch->alone &&
+           coalesce_extend(&window->rules, &run, &fetches[run.count].place))
+        ;
+    struct block *block = blocks_prepare(&loader->blocks, &run, fetches);
     if (!block)
         return 0;
     int code = submit_block(loader, block);
@@ -292,7 +493,7 @@ static int submit_run(struct loader *loader, bool single)
                                                      {fetch->epoch + 1, fetch->record, fetch->shard,
                                                       fetches[i].place.offset}});
     }
-    window_advance(window, run.count);
+    window->at += run.count;
     return 1;
 }
 
@@ -317,7 +518,7 @@ static int submit(struct loader *loader, bool *blocked)
            (!loader->rate.bytes_per_s || rate_wait_ns(&loader->rate, clock_now_ns()) == 0)) {
         if (window_is_empty(window)) {
             loader->planned_ns = trace_now_ns(loader->trace);
-            code = window_fill(window, &loader->draws);
+            code = window_fill(loader);
             if (code)
                 return code;
         }
@@ -375,11 +576,13 @@ static int complete(struct loader *loader, struct block *block)
     /* Every record of a failed block is read once more, alone, so that only the bad one is lost.
      * Until then free memory is theirs: nothing is copied out. */
     if (request->result < 0 && block->fetch_count > 1 &&
-        block->fetch_count <= window_room(window)) {
+        block->fetch_count + window->count - window->at <=
+            window->rules.window + COALESCE_RECORDS_MAX) {
         blocks_split(block, again);
         window_put_back(window, again, block->fetch_count);
     } else {
-        blocks_finish(&loader->blocks, block, !window_repeats(window));
+        const bool repeats = !window_is_empty(window) && window->entries[window->at].fetch->alone;
+        blocks_finish(&loader->blocks, block, !repeats);
     }
     release_block(loader, block->holders ? NULL : block);
     return 0;
@@ -692,8 +895,13 @@ static int begin_epoch(struct loader *loader, uint64_t epoch)
     loader->plan_is_cut = limit && draws > limit;
     if (loader->plan_is_cut)
         draws = limit;
-    window_begin(&loader->window, plan, epoch, draws,
-                 config->sink.expect(config->sink.state, draws));
+    struct window *window = &loader->window;
+    window->plan = plan;
+    window->epoch = epoch;
+    window->draws = draws; /* they get the addresses from first_address on */
+    window->first_address = config->sink.expect(config->sink.state, draws);
+    window->drawn = window->op_at = window->op_count = 0;
+    window->plan_ended = draws == 0;
     return 0;
 }
 
@@ -827,8 +1035,25 @@ struct loader *loader_create(const struct loader_config *config)
     depth_start(&loader->depth, loader_depth_most(config->read));
     if (config->read->iodepth)
         depth_fix(&loader->depth);
-    int code = window_create(&loader->window, config->catalog, &rules, plan->slots,
-                             loader_fetches_most(plan, rules.window));
+    struct window *window = &loader->window;
+    const uint64_t fetches = loader_fetches_most(plan, rules.window);
+    int code = fetches <= UINT32_MAX ? 0
+                                     : fail(EINVAL, "a shuffle of %llu slots is too large",
+                                            (unsigned long long)plan->slots);
+    if (code == 0) {
+        window->rules = rules;
+        window->slot_count = plan->slots;
+        window->fetch_count = (uint32_t)fetches;
+        window->fetches = memory_array(fetches, sizeof *window->fetches);
+        window->free = memory_array(fetches, sizeof(void *));
+        window->slots = memory_array(plan->slots, sizeof(void *));
+        window->entries =
+            memory_array(rules.window + COALESCE_RECORDS_MAX, sizeof *window->entries);
+        window->scratch = memory_array(rules.window, sizeof *window->scratch);
+        if (!window->fetches || !window->free || !window->slots || !window->entries ||
+            !window->scratch)
+            code = -ENOMEM;
+    }
     if (code == 0)
         code = blocks_create(&loader->blocks, loader->window.fetch_count, &loader->arenas,
                              &loader->reader.traits);
@@ -857,7 +1082,11 @@ void loader_destroy(struct loader *loader)
         return;
     blocks_destroy(&loader->blocks);
     arenas_destroy(&loader->arenas);
-    window_destroy(&loader->window);
+    free(loader->window.fetches);
+    free(loader->window.free);
+    free(loader->window.slots);
+    free(loader->window.entries);
+    free(loader->window.scratch);
     queue_destroy(loader->ready);
     queue_destroy(loader->returned);
     queue_destroy(loader->epochs);
@@ -870,11 +1099,20 @@ void loader_destroy(struct loader *loader)
 
 int loader_start(struct loader *loader)
 {
+    struct window *window = &loader->window;
+
     if (loader->arenas.held)
         return fail(ETIMEDOUT, "reads of an earlier run are still in flight: check the storage");
     /* Forget what a previous run left behind. */
     arenas_reset(&loader->arenas);
-    window_reset(&loader->window);
+    window->free_count = 0;
+    for (uint32_t i = window->fetch_count; i-- > 0;) {
+        window->fetches[i].state = FETCH_FREE;
+        window->free[window->free_count++] = &window->fetches[i];
+    }
+    memset(window->slots, 0, window->slot_count * sizeof *window->slots);
+    window->at = window->count = 0;
+    window->cut = 0;
     blocks_reset(&loader->blocks);
     queue_reset(loader->ready);
     queue_reset(loader->returned);
