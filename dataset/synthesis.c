@@ -159,31 +159,6 @@ static const int16_t cosine16[16] = {256,  237,  181,  98,  0, -98, -181, -237,
 static const int8_t hue_cb[12] = {32, 28, 16, 0, -16, -28, -32, -28, -16, 0, 16, 28};
 static const int8_t hue_cr[12] = {0, 16, 28, 32, 28, 16, 0, -16, -28, -32, -28, -16};
 
-/* Encode the class: hue of the ground, direction and width of the waves on four large leaves. */
-static void show_class(struct synthesis_pixels *pixels, uint32_t class)
-{
-    const uint32_t hue = class % 12, direction = class / 12 % 8, width = class / 96 % 3;
-    const uint32_t hue_of_leaf = (hue + 4 + class / 288 % 4 * 2) % 12;
-    const int32_t frequency = 16 << width; /* 65536 / (16 * 256): sixteen pixels or fewer */
-    struct random *random = &pixels->random;
-    struct pixels_leaf *leaf = pixels->leaves;
-
-    leaf->cb = (uint8_t)(128 + hue_cb[hue]);
-    leaf->cr = (uint8_t)(128 + hue_cr[hue]);
-    for (int i = 0; i < 4; i++) {
-        leaf = &pixels->leaves[PIXELS_LEAVES / 2 + i * 4];
-        leaf->half_width =
-            draw_between(random, (int32_t)pixels->width / 8, (int32_t)pixels->width / 4);
-        leaf->half_height =
-            draw_between(random, (int32_t)pixels->height / 8, (int32_t)pixels->height / 4);
-        leaf->wave_x = frequency * cosine16[direction] / 2;
-        leaf->wave_y = frequency * cosine16[(direction + 12) % 16] / 2;
-        leaf->wave_height = draw_between(random, 16, 40);
-        leaf->cb = (uint8_t)(128 + hue_cb[hue_of_leaf]);
-        leaf->cr = (uint8_t)(128 + hue_cr[hue_of_leaf]);
-    }
-}
-
 /* detail: strength of texture, 64 is 1. */
 static void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_t class,
                          int32_t width, int32_t height, int32_t detail)
@@ -220,7 +195,23 @@ static void pixels_start(struct synthesis_pixels *pixels, uint64_t seed, uint32_
     pixels->leaves[0].half_width = pixels->leaves[0].half_height = 4 * (width + height);
     pixels->leaves[0].box = 1;
     pixels->leaves[0].shear = 0;
-    show_class(pixels, class);
+    /* Encode the class: hue of the ground, direction and width of the waves on four large leaves.
+     */
+    const uint32_t hue = class % 12, direction = class / 12 % 8, wave = class / 96 % 3;
+    const uint32_t hue_of_leaf = (hue + 4 + class / 288 % 4 * 2) % 12;
+    const int32_t frequency = 16 << wave; /* 65536 / (16 * 256): sixteen pixels or fewer */
+    pixels->leaves[0].cb = (uint8_t)(128 + hue_cb[hue]);
+    pixels->leaves[0].cr = (uint8_t)(128 + hue_cr[hue]);
+    for (int i = 0; i < 4; i++) {
+        struct pixels_leaf *leaf = &pixels->leaves[PIXELS_LEAVES / 2 + i * 4];
+        leaf->half_width = draw_between(&pixels->random, width / 8, width / 4);
+        leaf->half_height = draw_between(&pixels->random, height / 8, height / 4);
+        leaf->wave_x = frequency * cosine16[direction] / 2;
+        leaf->wave_y = frequency * cosine16[(direction + 12) % 16] / 2;
+        leaf->wave_height = draw_between(&pixels->random, 16, 40);
+        leaf->cb = (uint8_t)(128 + hue_cb[hue_of_leaf]);
+        leaf->cr = (uint8_t)(128 + hue_cr[hue_of_leaf]);
+    }
     for (int i = PIXELS_OCTAVES - 1; i > 0; i--) {
         struct pixels_octave *octave = &pixels->octaves[i];
         /* Three more, so that the next finer octave finds adjacent values at the far edges. */

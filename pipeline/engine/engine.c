@@ -594,43 +594,6 @@ static int tick_epoch(void *context)
 static const struct trace_kind traced_batch = {"batch", true, {"epoch", "batch", "samples"}};
 static const struct trace_kind traced_step = {"step", false, {"epoch", "batch", "samples"}};
 
-/* Run one step, or wait for its batch for a limited time. */
-static int take_and_train(struct engine *engine, uint64_t batches)
-{
-    const struct result_epoch *epoch = engine->epoch;
-    struct batch batch;
-    struct trainer_times times;
-    struct account *account = &engine->account;
-
-    int code = batches_take(engine->batches, &batch);
-    const uint64_t taken_ns = clock_now_ns();
-    if (code <= 0) {
-        account_idle(account, taken_ns);
-        return code;
-    }
-    struct trainer_batch given = {.rows = batch.rows,
-                                  .labels = batch.labels,
-                                  .count = batch.count,
-                                  .epoch = epoch->epoch,
-                                  .step = batch.step,
-                                  .last = epoch->batches + 1 == batches,
-                                  .waited_ns = account_step_begin(account, taken_ns),
-                                  .ready_ns = batch.ready_ns,
-                                  .tick = {tick_epoch, engine}};
-    code = trainer_step(&engine->trainer, &given, &times);
-    const uint64_t end_ns = engine->trainer.ops->step ? clock_now_ns() : taken_ns;
-    account->idle_ns = end_ns;
-    struct trace_span span = {
-        &traced_batch, batch.ready_ns, taken_ns, {epoch->epoch + 1, batch.number, batch.count}};
-    trace_add(engine->trace, span);
-    span.kind = &traced_step, span.from_ns = taken_ns, span.to_ns = end_ns;
-    trace_add(engine->trace, span);
-    batches_give(engine->batches);
-    account_batch(account, &batch, taken_ns);
-    account_step(account, &times);
-    return code;
-}
-
 /* If the run could not start, code is why. */
 static int before_epoch(const struct engine *engine, struct result_epoch *epoch, int code)
 {
@@ -645,6 +608,7 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
     const struct job *job = engine->config.job;
     struct recorder *recorder = engine->config.recorder;
     struct account *account = &engine->account;
+    struct trainer_times times;
     struct guard_moment start;
     int made;
 
@@ -680,13 +644,36 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
     } while (made == 0 && code == 0);
     const uint64_t batches = (engine->draws + job->batch_size - 1) / job->batch_size;
     /* No tick after the last step, where the epoch's clock stops. */
-    while (code == 0 && epoch->batches < batches) {
-        code = tick_epoch(engine);
-        if (code == 0)
-            code = take_and_train(engine, batches);
+    while (code == 0 && epoch->batches < batches && (code = tick_epoch(engine)) == 0) {
+        struct batch batch;
+        code = batches_take(engine->batches, &batch); /* waits for a limited time */
+        const uint64_t taken_ns = clock_now_ns();
+        if (code <= 0) {
+            account_idle(account, taken_ns);
+            continue;
+        }
+        const struct trainer_batch given = {.rows = batch.rows,
+                                            .labels = batch.labels,
+                                            .count = batch.count,
+                                            .epoch = epoch->epoch,
+                                            .step = batch.step,
+                                            .last = epoch->batches + 1 == batches,
+                                            .waited_ns = account_step_begin(account, taken_ns),
+                                            .ready_ns = batch.ready_ns,
+                                            .tick = {tick_epoch, engine}};
+        code = trainer_step(&engine->trainer, &given, &times);
+        const uint64_t end_ns = engine->trainer.ops->step ? clock_now_ns() : taken_ns;
+        account->idle_ns = end_ns;
+        struct trace_span span = {
+            &traced_batch, batch.ready_ns, taken_ns, {epoch->epoch + 1, batch.number, batch.count}};
+        trace_add(engine->trace, span);
+        span.kind = &traced_step, span.from_ns = taken_ns, span.to_ns = end_ns;
+        trace_add(engine->trace, span);
+        batches_give(engine->batches);
+        account_batch(account, &batch, taken_ns);
+        account_step(account, &times);
     }
     if (code == 0) { /* steps still in flight */
-        struct trainer_times times;
         do {
             code = trainer_finish(&engine->trainer, &times);
             account_step(account, &times);
@@ -707,28 +694,6 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
     recorder_sample(recorder);
     recorder_mark(recorder, "epoch", epoch->epoch, epoch->start_ns);
     return code;
-}
-
-static int run_epochs(struct engine *engine, uint64_t epochs, struct result_run *run)
-{
-    const struct engine_hooks *hooks = engine->hooks;
-    const uint64_t last = engine->resume.epoch + epochs - 1;
-    int code = 0;
-
-    for (uint64_t i = 0; code == 0 && i < epochs; i++) {
-        struct result_epoch epoch = {.epoch = engine->resume.epoch + i};
-        code = run_epoch(engine, &epoch, last);
-        result_epoch_name_source(&epoch, i == 0, &run->cold,
-                                 engine->config.job->read.rate_limit_bytes);
-        if (i == 0) /* kept for inspection, but not counted, if the run completes no epoch */
-            run->epochs[run->epoch_count] = epoch;
-        if (code == 0) {
-            result_run_add(run, &epoch);
-            if (hooks->between)
-                code = hooks->between(hooks->context, &epoch);
-        }
-    }
-    return code < 0 ? code : 0;
 }
 
 /* ---- a run ---- */
@@ -790,8 +755,23 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
                     engine->config.plugins->reader.plugin->name);
     if (code == 0)
         code = decoders_start(engine->decoders, engine->loader, traits->no_bytes, trace);
-    code = code ? before_epoch(engine, &run->epochs[0], code) : run_epochs(engine, epochs, run);
-    code = join_threads(engine, code);
+    const bool is_ready = code == 0;
+    if (!is_ready)
+        code = before_epoch(engine, &run->epochs[0], code);
+    for (uint64_t i = 0; is_ready && code == 0 && i < epochs; i++) {
+        struct result_epoch epoch = {.epoch = engine->resume.epoch + i};
+        code = run_epoch(engine, &epoch, engine->resume.epoch + epochs - 1);
+        result_epoch_name_source(&epoch, i == 0, &run->cold,
+                                 engine->config.job->read.rate_limit_bytes);
+        if (i == 0) /* kept for inspection, but not counted, if the run completes no epoch */
+            run->epochs[run->epoch_count] = epoch;
+        if (code == 0) {
+            result_run_add(run, &epoch);
+            if (hooks->between)
+                code = hooks->between(hooks->context, &epoch);
+        }
+    }
+    code = join_threads(engine, code < 0 ? code : 0);
     if (trace && trace_lost(trace))
         result_notice(result,
                       "--trace: %llu spans are lost, the first of each thread, which keeps its "
