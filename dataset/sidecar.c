@@ -99,18 +99,9 @@ static size_t root_bytes(const char *root)
     return length;
 }
 
-/* A remark begins with a path. Return what follows the root, which may move: "" if there is none,
- * NULL if it begins otherwise. */
-static const char *remark_below(const struct catalog *catalog, int kind)
-{
-    const char *text = catalog->remarks[kind].first;
-    const size_t length = root_bytes(catalog->root);
-
-    return !text ? "" : strncmp(text, catalog->root, length) == 0 ? text + length : NULL;
-}
-
 static int make_table(const struct catalog *catalog, struct text_stream *table)
 {
+    const size_t root_length = root_bytes(catalog->root);
     uint8_t row[SHARD_BYTES];
     int code = text_stream_open(table);
 
@@ -136,10 +127,10 @@ static int make_table(const struct catalog *catalog, struct text_stream *table)
         fputs(below, table->stream);
     }
     for (int i = 0; i < REMARK_KINDS; i++) {
-        const char *text = remark_below(catalog, i);
-        if (!text)
-            return fail(EINVAL, "%s: not below %s: no index is saved", catalog->remarks[i].first,
-                        catalog->root);
+        const char *first = catalog->remarks[i].first; /* begins with a path, whose root may move */
+        if (first && strncmp(first, catalog->root, root_length) != 0)
+            return fail(EINVAL, "%s: not below %s: no index is saved", first, catalog->root);
+        const char *text = first ? first + root_length : "";
         bytes_put_le64(row, catalog->remarks[i].count);
         bytes_put_le32(row + 8, (uint32_t)strlen(text));
         fwrite(row, REMARK_BYTES, 1, table->stream);

@@ -40,16 +40,19 @@ const struct store_ops *store_of(const char *path)
     return *row; /* the last row accepts every path */
 }
 
-/* Return the storage of path; NULL with a reason if this build lacks it. */
-static const struct store_ops *find(const char *path)
+/* Return the storage of path; NULL with a reason if this build lacks it, or it cannot be written.
+ */
+static const struct store_ops *find(const char *path, bool writes)
 {
     const struct store_ops *ops = store_of(path);
 
-    if (ops->missing) {
+    if (!ops->missing && (!writes || ops->rename))
+        return ops;
+    if (ops->missing)
         fail(ENOTSUP, "%s: %s", path, ops->missing);
-        return NULL;
-    }
-    return ops;
+    else
+        fail(ENOTSUP, "%s: %s is read-only", path, ops->scheme);
+    return NULL;
 }
 
 bool store_is_local(const char *path)
@@ -57,21 +60,9 @@ bool store_is_local(const char *path)
     return store_of(path)->scheme[0] == '\0';
 }
 
-/* Like find(), for calls that modify the storage. */
-static const struct store_ops *find_writable(const char *path)
-{
-    const struct store_ops *ops = find(path);
-
-    if (ops && !ops->rename) {
-        fail(ENOTSUP, "%s: %s is read-only", path, ops->scheme);
-        return NULL;
-    }
-    return ops;
-}
-
 int store_check(const char *path)
 {
-    return find(path) ? 0 : -ENOTSUP;
+    return find(path, false) ? 0 : -ENOTSUP;
 }
 
 /* ---- names ---- */
@@ -79,7 +70,7 @@ int store_check(const char *path)
 int store_stat(const char *path, struct store_status *status)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789+.-";
-    const struct store_ops *ops = find(path);
+    const struct store_ops *ops = find(path, false);
     const size_t length = strspn(path, letters);
     int code = ops ? ops->stat(path, status) : -ENOTSUP;
 
@@ -111,14 +102,14 @@ bool store_is_folder(const char *path)
 
 int store_list(const char *path, store_visit visit, void *context)
 {
-    const struct store_ops *ops = find(path);
+    const struct store_ops *ops = find(path, false);
 
     return ops ? ops->list(path, visit, context) : -ENOTSUP;
 }
 
 int store_rename(const char *from, const char *to)
 {
-    const struct store_ops *ops = find_writable(from);
+    const struct store_ops *ops = find(from, true);
 
     assert(store_of(from) == store_of(to));
     return ops ? ops->rename(from, to) : -ENOTSUP;
@@ -126,7 +117,7 @@ int store_rename(const char *from, const char *to)
 
 int store_remove(const char *path)
 {
-    const struct store_ops *ops = find_writable(path);
+    const struct store_ops *ops = find(path, true);
 
     return ops ? ops->remove(path) : -ENOTSUP;
 }
@@ -186,7 +177,7 @@ static char *parent_of(const char *path)
 
 int store_make_folders(const char *path)
 {
-    const struct store_ops *ops = find_writable(path);
+    const struct store_ops *ops = find(path, true);
     struct store_status status;
 
     if (!ops)
@@ -214,7 +205,7 @@ int store_make_parent(const char *path)
 
 int store_free_bytes(const char *path, uint64_t *bytes)
 {
-    const struct store_ops *ops = find_writable(path);
+    const struct store_ops *ops = find(path, true);
 
     if (!ops)
         return -ENOTSUP;
@@ -288,7 +279,7 @@ int store_remove_tree(const char *path)
 
 int store_open(const char *path, enum store_access access, struct store_file **file)
 {
-    const struct store_ops *ops = access == STORE_READ ? find(path) : find_writable(path);
+    const struct store_ops *ops = find(path, access != STORE_READ);
 
     *file = NULL;
     if (!ops)
@@ -391,7 +382,7 @@ int store_load(const char *path, size_t limit, char **text, size_t *bytes)
 
 int store_draft(const char *path, struct store_file **file)
 {
-    const struct store_ops *ops = find_writable(path);
+    const struct store_ops *ops = find(path, true);
     char *kept = strdup(path);
     int code = !ops    ? -ENOTSUP
                : !kept ? fail(ENOMEM, "out of memory for a path")

@@ -32,7 +32,6 @@ struct measurement {
     struct catalog *catalog;
     struct engine *engine; /* NULL until a run needs it */
     struct reach reach;    /* the same for each run */
-    struct hinting hinting;
     uint64_t run;
     uint64_t phase_start_ns;
 };
@@ -111,7 +110,7 @@ static int make_engine(struct measurement *measurement)
         .catalog = measurement->catalog,
         .ranks = session->ranks,
         .meter = recorder_meter(session->recorder),
-        .hinting = session->job->decode.entry_points ? &measurement->hinting : NULL,
+        .hinting = session->job->decode.entry_points ? &session->hinting : NULL,
         .recorder = session->recorder,
         .tick = {session_tick, session}};
 
@@ -141,7 +140,6 @@ static int close_job(struct measurement *measurement, int code)
         result_invalid(session->result, "%s", fail_reason());
     engine_destroy(measurement->engine);
     reach_clear(&measurement->reach);
-    hinting_close(&measurement->hinting);
     session_close(session, code);
     catalog_destroy(measurement->catalog);
     job_release(&measurement->plugins);
@@ -183,11 +181,8 @@ static int run_tick(void *context, const struct result_epoch *so_far, uint64_t d
 
 static int between_epochs(void *context, struct result_epoch *epoch)
 {
-    struct measurement *measurement = context;
-
     (void)epoch;
-    return keep_hints(&measurement->session, &measurement->plugins, measurement->catalog,
-                      &measurement->hinting, 0);
+    return keep_hints(context, 0); /* the session is the first member */
 }
 
 static int wait_at(const struct measurement *measurement, enum run_gate gate)
@@ -236,15 +231,14 @@ static int run_once(struct measurement *measurement, uint64_t turn)
     if (code == 0) {
         code = engine_run(measurement->engine, job->epochs, &hooks, run, result);
         code = ranks_meet(session->ranks, code, NULL);
-        code = keep_hints(session, &measurement->plugins, measurement->catalog,
-                          &measurement->hinting, code);
+        code = keep_hints(session, code);
         char reason[FAIL_REASON_BYTES];
         snprintf(reason, sizeof reason, "%s", fail_reason());
         int gathered = gather_run(session->ranks, result_rows(job->epochs), run);
         code = code ? fail(code, "%s", reason) : gathered;
     }
     if (code == 0) {
-        session_judge(session, &measurement->plugins, run);
+        session_judge(session, run);
     } else {
         run->valid = false;
         snprintf(run->invalid_reason, sizeof run->invalid_reason, "%s", fail_reason());

@@ -205,9 +205,11 @@ int session_open(struct session *session, int code)
     return 0;
 }
 
-int session_watch(struct session *session, const struct catalog *catalog,
+int session_watch(struct session *session, struct catalog *catalog,
                   const struct job_plugins *plugins)
 {
+    session->catalog = catalog;
+    session->plugins = plugins;
     session->witness = witness_open(&session->job->cold, catalog, plugins->reader.plugin);
     int code = ranks_meet(session->ranks, session->witness ? 0 : -ENOMEM, NULL);
 
@@ -223,15 +225,15 @@ void session_close(struct session *session, int code)
         ranks_heart_stop(session->ranks);
     session->ranks->rank_timeout_ns = 0; /* the next phase may take any time */
     witness_close(session->witness);
+    hinting_close(&session->hinting);
     memory_limit_leave(&session->limit);
 }
 
-void session_judge(struct session *session, const struct job_plugins *plugins,
-                   struct result_run *run)
+void session_judge(struct session *session, struct result_run *run)
 {
     if (session->ranks->place.rank == 0)
         witness_ask_server(session->witness, &run->cold);
-    validity_check(session->job, plugins, run, session->result);
+    validity_check(session->job, session->plugins, run, session->result);
     validity_account(session->result, run);
 }
 
@@ -368,12 +370,6 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
 
 /* ---- the hints that an epoch made ---- */
 
-struct keeping {
-    const struct catalog *catalog;
-    struct hints *made;
-    struct result_hints *told;
-};
-
 enum { MESSAGE_BYTES = 1 << 28 }; /* at most in one message */
 
 /* Sum up what was made, and move it to rank 0: of one rank after the other, so that one message at
@@ -418,24 +414,24 @@ static int collect_hints(struct ranks *ranks, const struct hinting *hinting,
 /* Hints of data that were replaced meanwhile would take the place of good ones. */
 static int save_hints(void *context)
 {
-    struct keeping *keeping = context;
-    struct result_hints *told = keeping->told;
+    const struct session *session = context;
+    struct result_hints *told = &session->result->hints;
     struct hints *present = NULL;
     char *path = NULL;
-    int code = sidecar_check_shards(keeping->catalog, NULL);
+    int code = sidecar_check_shards(session->catalog, NULL);
 
     if (code == 0) {
         /* Another program may have written hints since the job began. A file that cannot be read
          * now would be replaced by one with fewer, but not one that is useless. */
-        code = hints_file_load(keeping->catalog, &present);
+        code = hints_file_load(session->catalog, &present);
         if (code == -EINVAL || code == -ESTALE || code == -EPERM || code == -EISDIR)
             code = 0;
     }
     if (present)
-        hints_replace(present, keeping->made);
-    const struct hints *all = present ? present : keeping->made;
+        hints_replace(present, session->hinting.made);
+    const struct hints *all = present ? present : session->hinting.made;
     if (code == 0)
-        code = hints_file_save(keeping->catalog, all, &path);
+        code = hints_file_save(session->catalog, all, &path);
     if (code == 0) {
         told->kept_images = hints_count(all);
         snprintf(told->path, sizeof told->path, "%s", path);
@@ -445,13 +441,13 @@ static int save_hints(void *context)
     return code;
 }
 
-int keep_hints(struct session *session, const struct job_plugins *plugins, struct catalog *catalog,
-               struct hinting *hinting, int code)
+int keep_hints(struct session *session, int code)
 {
+    struct hinting *hinting = &session->hinting;
+    struct catalog *catalog = session->catalog;
     const bool is_kept = code == 0 || (code == -EINTR && session->ranks->place.ranks == 1);
     const uint64_t start_ns = clock_now_ns();
     struct result_hints *told = &session->result->hints;
-    struct keeping keeping = {.catalog = catalog, .made = hinting->made, .told = told};
     char reason[FAIL_REASON_BYTES];
 
     if (!hinting->made)
@@ -465,7 +461,7 @@ int keep_hints(struct session *session, const struct job_plugins *plugins, struc
     catalog->hints = NULL;
     int kept = is_kept ? collect_hints(session->ranks, hinting, told) : 0;
     if (is_kept && kept == 0 && session->ranks->place.rank == 0 && told->records > 0)
-        kept = ranks_do(session->ranks, "entry points are being written", save_hints, &keeping);
+        kept = ranks_do(session->ranks, "entry points are being written", save_hints, session);
     if (!is_kept || kept)
         snprintf(told->reason, sizeof told->reason, "%.255s",
                  is_kept ? fail_reason() : "the epoch did not end");
@@ -475,8 +471,8 @@ int keep_hints(struct session *session, const struct job_plugins *plugins, struc
         code = ranks_meet(session->ranks, 0, NULL); /* it is written */
         if (code)
             snprintf(reason, sizeof reason, "%s", fail_reason());
-        if (decoder_uses_hints(&plugins->decoder) && hints_file_load(catalog, &catalog->hints) &&
-            told->path[0])
+        if (decoder_uses_hints(&session->plugins->decoder) &&
+            hints_file_load(catalog, &catalog->hints) && told->path[0])
             result_notice(session->result, "%s: not used", fail_reason());
         recorder_mark(session->recorder, "entry points", hinting->epoch, start_ns);
     }

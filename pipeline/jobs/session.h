@@ -44,15 +44,19 @@ struct session {
     struct result *result;
     struct memory_limit limit;
     struct recorder *recorder; /* NULL: no telemetry; the job runs without it */
-    struct witness *witness;   /* NULL before session_watch() */
-    bool beats;                /* the ranks' heart was started */
+    /* Set by session_watch(); NULL before. */
+    struct catalog *catalog;
+    const struct job_plugins *plugins;
+    struct witness *witness;
+    struct hinting hinting; /* hints that the engine makes, if the job asks for them */
+    bool beats;             /* the ranks' heart was started */
 };
 
 /* Enter the memory limit, then start telemetry inside it; a dry run does neither. Collective; code:
  * the caller's status so far. Returns 0 or -errno, the same on all ranks; close in either case. */
 int session_open(struct session *session, int code);
 /* Open the witnesses of this data set and record the environment. Collective. */
-int session_watch(struct session *session, const struct catalog *catalog,
+int session_watch(struct session *session, struct catalog *catalog,
                   const struct job_plugins *plugins);
 /* Stop telemetry, put its timeline into the result, and undo the rest. code: the job's status. */
 void session_close(struct session *session, int code);
@@ -61,8 +65,7 @@ void session_close(struct session *session, int code);
 int session_enter_limit(struct session *session);
 
 /* After a run was gathered: mark it invalid if its evidence says so. */
-void session_judge(struct session *session, const struct job_plugins *plugins,
-                   struct result_run *run);
+void session_judge(struct session *session, struct result_run *run);
 
 /* Around an epoch: the barriers at which all ranks start and stop, and the witnesses, whose
  * counters the ranks of a node share. Each takes the current status and returns the one to use. */
@@ -89,7 +92,6 @@ int find_data(const struct job *job, struct ranks *ranks, const struct format_sc
  * then all ranks load them for later epochs. Once only, while no decode thread works. code: the
  * status of the epoch, which is returned: if it failed, only an interrupted process that is alone
  * writes what it has. A failure to write is none of the job's. Collective if code is 0. */
-int keep_hints(struct session *session, const struct job_plugins *plugins, struct catalog *catalog,
-               struct hinting *hinting, int code);
+int keep_hints(struct session *session, int code);
 
 #endif

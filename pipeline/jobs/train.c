@@ -32,7 +32,6 @@ struct training_run {
     struct training network;
     struct network_input learn, evaluate;
     const struct network_input *current; /* of the two */
-    struct hinting hinting;              /* of the first one's data */
     char *checkpoint_path;
     char settings[CHECKPOINT_SETTINGS_BYTES]; /* kept with it */
     struct file_lock lock;                    /* of its folder, on rank 0 */
@@ -149,8 +148,7 @@ static int between_epochs(void *context, struct result_epoch *epoch)
         row->accuracy = sums[2] / sums[1];
     }
     training->samples += (uint64_t)sums[3];
-    code = keep_hints(&training->session, &input->plugins, training->learn.catalog,
-                      &training->hinting, 0);
+    code = keep_hints(&training->session, 0);
     if (code == 0) /* for the evaluation, and for the checkpoint, from which all ranks resume */
         code = training_average_statistics(&training->network);
     const bool is_last = epoch->epoch + 1 == job->job.epochs;
@@ -397,7 +395,7 @@ static int find_sets(struct training_run *training)
     learn->meter = evaluate->meter = recorder_meter(training->session.recorder);
     learn->recorder = training->session.recorder; /* an evaluation is one phase */
     if (job->job.decode.entry_points)
-        learn->hinting = &training->hinting;
+        learn->hinting = &training->session.hinting;
     return code;
 }
 
@@ -437,8 +435,7 @@ static int learn(struct training_run *training)
     report_stage(training, "first step");
     code = engine_run(training->learn.engine, epochs, &hooks, run, &training->result->result);
     if (code)
-        code = keep_hints(&training->session, &training->learn.plugins, training->learn.catalog,
-                          &training->hinting, code);
+        code = keep_hints(&training->session, code);
     run->epoch_latency_ns[RESULT_EPOCH_EVALUATION] = training->evaluation_latency_ns;
     return code;
 }
@@ -471,7 +468,7 @@ static int conclude(struct training_run *training)
                       "the training diverged: the loss of the last epoch is %.4g, that of guessing "
                       "%.2g: use a lower rate",
                       loss, guessing);
-    session_judge(&training->session, &training->learn.plugins, run);
+    session_judge(&training->session, run);
     if (!run->valid)
         result_invalid(&result->result, "%s", run->invalid_reason);
     result->result.runs[0] = *run;
@@ -548,7 +545,6 @@ int train_run(const struct train_job *job, const struct train_observer *observer
     fail_hold();
     input_close(&training->evaluate);
     input_close(&training->learn);
-    hinting_close(&training->hinting);
     training->network.failed = code != 0;
     training_close(&training->network);
     session_close(session, code);
