@@ -8,7 +8,7 @@
 #define IOBENCH_CMD_LAYERS_H
 
 #include "cmd/command.h"
-#include "pipeline/settings/job_options.h"
+#include "pipeline/settings/job.h"
 #include "trainer/training.h"
 
 #include <stddef.h>

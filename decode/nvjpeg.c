@@ -4,6 +4,7 @@
  * program built with CUDA therefore starts on machines without it.
  */
 #include "base/plugin.h"
+#include "decode/plugins.h"
 
 static const struct module module_nvjpeg = {
     .file = "iobench-nvjpeg.so",

@@ -6,7 +6,7 @@ libiobench_a_SOURCES += \
 	shuffle/coalesce.c shuffle/coalesce.h \
 	shuffle/buffered.c \
 	shuffle/windowed.c \
-	shuffle/ffcv.c \
+	shuffle/direct.c shuffle/ffcv.c \
 	shuffle/mosaic.c \
 	shuffle/preset.c shuffle/preset.h \
 	shuffle/quality.c shuffle/quality.h

@@ -21,7 +21,7 @@
 #include "pipeline/result/result.h"
 #include "pipeline/result/timeline.h"
 #include "report/report.h"
-#include "trainer/buckets.h"
+#include "trainer/exchange.h"
 #include "trainer/graph.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pipeline/engine/engine.h"
 
-#include "base/bump.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/fail.h"

@@ -3,6 +3,7 @@
  *   nfs_reads URL FOLDER FILES SECONDS TIMEOUT_MS [READER [LOADERS]]
  * Prints "reads N errors N" and the last reason. Status 1: bytes were wrong. */
 #include "base/clock.h"
+#include "base/thread.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/random.h"

@@ -48,24 +48,24 @@ static void updated(const char *backend, struct graph *graph)
         {true, false, 0.5, 0.25, 0.8, 0.3, 0.2, 0.5, 0},
         {true, true, 0.5, 0, 0.8, 0.3, 0.2, 0.5, 0},
     };
-    struct training training;
+    struct lesson training;
 
-    training_start(&training, backend, graph, BATCH, 5, 0);
-    training_load(&training);
+    lesson_start(&training, backend, graph, BATCH, 5, 0);
+    lesson_load(&training);
     train(&training, 0, 1); /* momenta are not 0 */
     for (int i = 0; i < 3; i++) {
-        training_batch(&training, 1);
-        training_step(&training, 0);
+        lesson_batch(&training, 1);
+        lesson_step(&training, 0);
         struct saved expected = save(&training);
         update_saved(graph, &updates[i], &expected);
-        training_update(&training, &updates[i]);
+        lesson_update(&training, &updates[i]);
         struct saved ours = save(&training);
         assert_true(distance(ours.parameters, expected.parameters, graph->parameter_floats) < 1e-6);
         assert_true(distance(ours.momenta, expected.momenta, graph->parameter_floats) < 1e-6);
         forget(&expected);
         forget(&ours);
     }
-    training_end(&training);
+    lesson_end(&training);
 }
 
 void updates_are_as_the_kernels_have_them(void **unused)
@@ -78,19 +78,19 @@ static void clipped(const char *backend, struct graph *graph)
     static const double shares[] = {0.25, 0.99, 1.01};
     const struct kernel_update kinds[] = {{false, false, 0.1, 0.1, 0.8, 0.01, 0, 0.5, 0},
                                           {true, true, 0.1, 0.1, 0.8, 0.01, 0.2, 0.5, 0}};
-    struct training training;
+    struct lesson training;
 
-    training_start(&training, backend, graph, BATCH, 5, 0);
+    lesson_start(&training, backend, graph, BATCH, 5, 0);
     for (int i = 0; i < 6; i++) {
         struct kernel_update update = kinds[i / 3];
-        training_load(&training);
-        training_batch(&training, 1);
-        training_step(&training, 0);
+        lesson_load(&training);
+        lesson_batch(&training, 1);
+        lesson_step(&training, 0);
         struct saved expected = save(&training), plain = save(&training);
         update.clip_norm = shares[i % 3] * update.gradient_scale * norm_of(graph, &expected);
         update_saved(graph, &update, &expected);
         update_saved(graph, &kinds[i / 3], &plain);
-        training_update(&training, &update);
+        lesson_update(&training, &update);
         struct saved ours = save(&training);
         const uint64_t floats = graph->parameter_floats;
         assert_true(distance(ours.parameters, expected.parameters, floats) < 1e-6);
@@ -100,7 +100,7 @@ static void clipped(const char *backend, struct graph *graph)
         forget(&plain);
         forget(&ours);
     }
-    training_end(&training);
+    lesson_end(&training);
 }
 
 void gradients_are_clipped_by_the_norm_of_all(void **unused)
@@ -112,19 +112,19 @@ static float *clip_by_threads(struct graph *graph, uint32_t threads)
 {
     float *parameters = calloc(graph->parameter_floats, sizeof *parameters);
     struct kernel_update update = sgd;
-    struct training training;
+    struct lesson training;
 
     update.clip_norm = 1e-3;
-    training_start(&training, "cpu", graph, BATCH, 5, threads);
-    training_load(&training);
+    lesson_start(&training, "cpu", graph, BATCH, 5, threads);
+    lesson_load(&training);
     struct backend_memory memory;
     backend_memory(&training.backend, &memory);
     for (uint64_t i = 0; i < graph->parameter_floats; i++)
         memory.gradients[i] =
-            (float)training_spread(training_key(TRAINING_PROJECTIONS, 0), i) * (float)(i % 7);
-    training_update(&training, &update);
+            (float)lesson_spread(lesson_key(TRAINING_PROJECTIONS, 0), i) * (float)(i % 7);
+    lesson_update(&training, &update);
     assert_int_equal(backend_save(&training.backend, parameters, NULL, NULL, NULL), 0);
-    training_end(&training);
+    lesson_end(&training);
     return parameters;
 }
 

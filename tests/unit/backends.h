@@ -40,12 +40,12 @@ static inline void each_backend(struct graph *(*make)(void),
     }
 }
 
-static inline void train(struct training *training, uint64_t first, uint64_t count)
+static inline void train(struct lesson *training, uint64_t first, uint64_t count)
 {
     for (uint64_t step = first; step < first + count; step++) {
-        training_batch(training, step);
-        training_step(training, 0.1);
-        training_update(training, &sgd);
+        lesson_batch(training, step);
+        lesson_step(training, 0.1);
+        lesson_update(training, &sgd);
     }
 }
 
@@ -53,7 +53,7 @@ struct saved {
     float *parameters, *momenta, *statistics, *gradients;
 };
 
-static inline struct saved save(struct training *training)
+static inline struct saved save(struct lesson *training)
 {
     const struct graph *graph = training->graph;
     const size_t floats = graph->parameter_floats;

@@ -23,16 +23,16 @@ static void assert_same(const struct graph *graph, struct saved a, struct saved 
 
 static void same_bits(const char *backend, struct graph *graph)
 {
-    struct training training[2];
+    struct lesson training[2];
 
     for (int i = 0; i < 2; i++) {
-        training_start(&training[i], backend, graph, BATCH, 5, 0);
-        training_load(&training[i]);
+        lesson_start(&training[i], backend, graph, BATCH, 5, 0);
+        lesson_load(&training[i]);
         train(&training[i], 0, 3);
     }
     assert_same(graph, save(&training[0]), save(&training[1]));
-    training_end(&training[0]);
-    training_end(&training[1]);
+    lesson_end(&training[0]);
+    lesson_end(&training[1]);
 }
 
 static void the_same_seed_gives_the_same_bits(void **unused)
@@ -42,25 +42,25 @@ static void the_same_seed_gives_the_same_bits(void **unused)
 
 static void resumed(const char *backend, struct graph *graph)
 {
-    struct training whole, part, rest;
+    struct lesson whole, part, rest;
 
-    training_start(&whole, backend, graph, BATCH, 5, 0);
-    training_load(&whole);
+    lesson_start(&whole, backend, graph, BATCH, 5, 0);
+    lesson_load(&whole);
     train(&whole, 0, 4);
 
-    training_start(&part, backend, graph, BATCH, 5, 0);
-    training_load(&part);
+    lesson_start(&part, backend, graph, BATCH, 5, 0);
+    lesson_load(&part);
     train(&part, 0, 2);
     struct saved saved = save(&part);
-    training_start(&rest, backend, graph, BATCH, 5, 0);
+    lesson_start(&rest, backend, graph, BATCH, 5, 0);
     assert_int_equal(backend_load(&rest.backend, saved.parameters, saved.momenta, saved.statistics),
                      0);
     train(&rest, 2, 2);
     assert_same(graph, save(&whole), save(&rest));
     forget(&saved);
-    training_end(&whole);
-    training_end(&part);
-    training_end(&rest);
+    lesson_end(&whole);
+    lesson_end(&part);
+    lesson_end(&rest);
 }
 
 static void training_resumes_bit_for_bit(void **unused)
@@ -95,13 +95,13 @@ static void final_gradients(const char *backend, struct graph *graph)
                                           .seed = 5,
                                           .gradients_on_host = true,
                                           .exchanged_by_host = true};
-    struct training training = {.graph = graph};
+    struct lesson training = {.graph = graph};
     struct backend_memory memory;
     struct backend_loss loss;
 
-    training_open(&training, backend, &config);
-    training_load(&training);
-    training_batch(&training, 0);
+    lesson_open(&training, backend, &config);
+    lesson_load(&training);
+    lesson_batch(&training, 0);
     backend_memory(&training.backend, &memory);
     assert_false(memory.on_device);
     struct watched watched = {memory.gradients, calloc(graph->parameter_floats, sizeof(float)), 0,
@@ -116,7 +116,7 @@ static void final_gradients(const char *backend, struct graph *graph)
         backend_step(&training.backend, &training.batch, 0, keep_final, &watched, &loss),
         -ECANCELED); /* the exchange's status is returned */
     free(watched.seen);
-    training_end(&training);
+    lesson_end(&training);
 }
 
 static void gradients_said_to_be_final_are(void **unused)
@@ -127,21 +127,21 @@ static void gradients_said_to_be_final_are(void **unused)
 /* Rows without a label and rows past count do not affect loss and gradients. */
 static void partial(const char *backend, struct graph *graph)
 {
-    struct training full, little;
+    struct lesson full, little;
 
-    training_start(&full, backend, graph, BATCH, 5, 0);
-    training_load(&full);
-    training_batch(&full, 0);
+    lesson_start(&full, backend, graph, BATCH, 5, 0);
+    lesson_load(&full);
+    lesson_batch(&full, 0);
     full.batch.count = BATCH - 1;
     full.labels[1] = -1;
-    struct backend_loss loss = training_step(&full, 0.1);
+    struct backend_loss loss = lesson_step(&full, 0.1);
     assert_int_equal(loss.counted, BATCH - 2);
 
-    training_start(&little, backend, graph, BATCH - 1, 5, 0);
-    training_load(&little);
-    training_batch(&little, 0);
+    lesson_start(&little, backend, graph, BATCH - 1, 5, 0);
+    lesson_load(&little);
+    lesson_batch(&little, 0);
     little.labels[1] = -1;
-    struct backend_loss right = training_step(&little, 0.1);
+    struct backend_loss right = lesson_step(&little, 0.1);
     assert_true(fabs(loss.loss - right.loss) < 1e-5);
     struct saved a = save(&full), b = save(&little);
     assert_true(distance(a.gradients, b.gradients, graph->parameter_floats) < 1e-4);
@@ -149,22 +149,22 @@ static void partial(const char *backend, struct graph *graph)
 
     for (int i = 0; i < BATCH - 1; i++)
         full.labels[i] = -1;
-    loss = training_step(&full, 0.1);
+    loss = lesson_step(&full, 0.1);
     assert_true(loss.loss == 0 && loss.counted == 0);
     a = save(&full);
     for (uint64_t i = 0; i < graph->parameter_floats; i++)
         assert_true(a.gradients[i] == 0);
     forget(&a);
     forget(&b);
-    training_end(&full);
-    training_end(&little);
+    lesson_end(&full);
+    lesson_end(&little);
 }
 
-static uint64_t allocations_of_step(struct training *training)
+static uint64_t allocations_of_step(struct lesson *training)
 {
     const uint64_t before = counter_get(&allocations);
 
-    training_step(training, 0.1);
+    lesson_step(training, 0.1);
     return counter_get(&allocations) - before;
 }
 
@@ -172,11 +172,11 @@ static uint64_t allocations_of_step(struct training *training)
 static void prepared(const char *backend, struct graph *graph)
 {
     struct backend_memory opened, ready, after;
-    struct training training;
+    struct lesson training;
 
-    training_start(&training, backend, graph, BATCH, 5, 0);
-    training_load(&training);
-    training_batch(&training, 0);
+    lesson_start(&training, backend, graph, BATCH, 5, 0);
+    lesson_load(&training);
+    lesson_batch(&training, 0);
     backend_memory(&training.backend, &opened);
     assert_int_equal(backend_prepare(&training.backend, BATCH - 1, true), 0);
     assert_int_equal(backend_prepare(&training.backend, BATCH - 1, false), 0);
@@ -193,7 +193,7 @@ static void prepared(const char *backend, struct graph *graph)
     assert_int_equal(after.workspace_bytes, ready.workspace_bytes);
     assert_int_equal(after.activation_bytes, ready.activation_bytes);
     assert_int_equal(after.device_bytes, ready.device_bytes);
-    training_end(&training);
+    lesson_end(&training);
 }
 
 static void batches_that_were_prepared_make_nothing(void **unused)
@@ -211,17 +211,17 @@ static int count_down(void *context)
 /* End a batch after each of its operations. The one that is not ended is as if none had been. */
 static void ended(const char *backend, struct graph *graph)
 {
-    struct training training, other;
+    struct lesson training, other;
     float whole[BATCH * CLASSES], again[BATCH * CLASSES];
     struct backend_loss loss;
     int left = 0, code = -EINTR, operations = 0;
 
-    training_start(&training, backend, graph, BATCH, 5, 0);
-    training_start(&other, backend, graph, BATCH, 5, 0);
-    training_load(&training);
-    training_load(&other);
-    training_batch(&training, 0);
-    training_batch(&other, 0);
+    lesson_start(&training, backend, graph, BATCH, 5, 0);
+    lesson_start(&other, backend, graph, BATCH, 5, 0);
+    lesson_load(&training);
+    lesson_load(&other);
+    lesson_batch(&training, 0);
+    lesson_batch(&other, 0);
     if (!backend_ops_of(training.choice.plugin)->on_device) {
         assert_int_equal(backend_infer(&other.backend, &other.batch, whole, NULL), 0);
         training.batch.tick = (struct tick){count_down, &left};
@@ -238,8 +238,8 @@ static void ended(const char *backend, struct graph *graph)
                 backend_step(&training.backend, &training.batch, 0.1, NULL, NULL, &loss), -EINTR);
         }
     }
-    training_end(&training);
-    training_end(&other);
+    lesson_end(&training);
+    lesson_end(&other);
 }
 
 static void a_batch_ends_between_operations(void **unused)
@@ -260,7 +260,7 @@ static int count_call(void *context, uint64_t done)
 }
 
 /* Pass rows [first, end) of a batch. Returns how often gradients were reported. */
-static int pass_rows(struct training *training, const struct training *whole, uint32_t first,
+static int pass_rows(struct lesson *training, const struct lesson *whole, uint32_t first,
                      uint32_t end, bool continues)
 {
     struct backend_loss loss;
@@ -291,27 +291,27 @@ static void accumulated(const char *backend, struct graph *graph)
 {
     const struct backend_config config = {
         .graph = graph, .batch_size = 4, .training = true, .accumulates = true};
-    struct training whole, parts = {.graph = graph};
+    struct lesson whole, parts = {.graph = graph};
 
-    training_start(&whole, backend, graph, 9, 5, 0);
-    training_load(&whole);
-    training_open(&parts, backend, &config);
-    training_load(&parts);
+    lesson_start(&whole, backend, graph, 9, 5, 0);
+    lesson_load(&whole);
+    lesson_open(&parts, backend, &config);
+    lesson_load(&parts);
     uint8_t *rows = parts.rows;
     int32_t *labels = parts.labels;
     for (uint64_t step = 0; step < 3; step++) {
-        training_batch(&whole, step);
+        lesson_batch(&whole, step);
         whole.labels[2] = whole.labels[4] = whole.labels[5] = -1;
-        training_step(&whole, 0.1);
+        lesson_step(&whole, 0.1);
         assert_int_equal(pass_rows(&parts, &whole, 0, 4, true), 0);
         assert_int_equal(pass_rows(&parts, &whole, 4, 6, true), 0);
         assert_true(pass_rows(&parts, &whole, 6, 9, false) > 1);
-        training_update(&whole, &sgd);
-        training_update(&parts, &sgd);
+        lesson_update(&whole, &sgd);
+        lesson_update(&parts, &sgd);
         assert_alike(graph, save(&whole), save(&parts));
     }
     whole.batch.count = 4; /* nothing is left of earlier updates */
-    training_step(&whole, 0.1);
+    lesson_step(&whole, 0.1);
     assert_true(pass_rows(&parts, &whole, 0, 4, false) > 1);
     assert_alike(graph, save(&whole), save(&parts));
     for (int i = 0; i < 9; i++)
@@ -324,8 +324,8 @@ static void accumulated(const char *backend, struct graph *graph)
     forget(&none);
     parts.rows = rows;
     parts.labels = labels;
-    training_end(&whole);
-    training_end(&parts);
+    lesson_end(&whole);
+    lesson_end(&parts);
 }
 
 static struct graph *without_batch_norm(void)
@@ -347,18 +347,18 @@ static void batches_that_share_an_update_are_as_one(void **unused)
 
 static void bad_labels(const char *backend, struct graph *graph)
 {
-    struct training training;
+    struct lesson training;
     struct backend_loss loss;
 
-    training_start(&training, backend, graph, BATCH, 5, 0);
-    training_load(&training);
-    training_batch(&training, 7);
+    lesson_start(&training, backend, graph, BATCH, 5, 0);
+    lesson_load(&training);
+    lesson_batch(&training, 7);
     training.labels[2] = CLASSES;
     assert_refused(backend_step(&training.backend, &training.batch, 0, NULL, NULL, &loss), -EINVAL,
                    "row 2 of step 7 has label 6");
     training.labels[2] = -2;
     assert_int_equal(backend_infer(&training.backend, &training.batch, NULL, &loss), -EINVAL);
-    training_end(&training);
+    lesson_end(&training);
 }
 
 static void labels_that_are_no_class_are_refused(void **unused)
@@ -370,11 +370,11 @@ static void labels_that_are_no_class_are_refused(void **unused)
 
 static void inferred(const char *backend, struct graph *graph)
 {
-    struct training training;
+    struct lesson training;
     float logits[2][BATCH * CLASSES];
 
-    training_start(&training, backend, graph, BATCH, 5, 0);
-    training_load(&training);
+    lesson_start(&training, backend, graph, BATCH, 5, 0);
+    lesson_load(&training);
     train(&training, 0, 2);
     struct saved before = save(&training);
     assert_int_equal(backend_infer(&training.backend, &training.batch, logits[0], NULL), 0);
@@ -394,7 +394,7 @@ static void inferred(const char *backend, struct graph *graph)
     assert_true(without.activation_bytes < with.activation_bytes);
     forget(&before);
     backend_close(&alone);
-    training_end(&training);
+    lesson_end(&training);
 }
 
 /* Never refuse what fits. */
@@ -404,7 +404,7 @@ static void least_memory_is_less_than_is_taken(void **unused)
 
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         for (int learns = 0; learns < 2; learns++) {
-            struct graph *graph = training_graph(names[i], 64, CLASSES);
+            struct graph *graph = lesson_graph(names[i], 64, CLASSES);
             const struct backend_config config = {
                 .graph = graph, .batch_size = 32, .training = learns};
             struct plugin_choice choice;
@@ -437,14 +437,14 @@ static void inference_changes_nothing(void **unused)
 
 static double loss_of(const char *backend, struct graph *graph, uint64_t seed, uint64_t step)
 {
-    struct training training;
+    struct lesson training;
 
-    training_start(&training, backend, graph, BATCH, seed, 0);
-    training_load(&training);
-    training_batch(&training, 0);
+    lesson_start(&training, backend, graph, BATCH, seed, 0);
+    lesson_load(&training);
+    lesson_batch(&training, 0);
     training.batch.step = step;
-    double loss = training_step(&training, 0).loss;
-    training_end(&training);
+    double loss = lesson_step(&training, 0).loss;
+    lesson_end(&training);
     return loss;
 }
 

@@ -164,14 +164,14 @@ static double distance(const float *a, const float *b, uint64_t count)
 static float *gradients_by(const char *backend, struct graph *graph, double *loss)
 {
     float *gradients = calloc(graph->parameter_floats, sizeof *gradients);
-    struct training training;
+    struct lesson training;
 
-    training_start(&training, backend, graph, BATCH, 5, 1);
-    training_load(&training);
-    training_batch(&training, 1);
-    *loss = training_step(&training, 0.1).loss;
+    lesson_start(&training, backend, graph, BATCH, 5, 1);
+    lesson_load(&training);
+    lesson_batch(&training, 1);
+    *loss = lesson_step(&training, 0.1).loss;
     assert_int_equal(backend_save(&training.backend, NULL, NULL, NULL, gradients), 0);
-    training_end(&training);
+    lesson_end(&training);
     return gradients;
 }
 
@@ -207,17 +207,17 @@ static void gradients_are_those_of_the_reference(void **unused)
 static void inference_is_that_of_the_reference(void **unused)
 {
     static const char *const backends[] = {"reference", BF16};
-    struct graph *graph = training_graph("tiny", SIDE, CLASSES);
+    struct graph *graph = lesson_graph("tiny", SIDE, CLASSES);
     float logits[2][BATCH * CLASSES];
     struct backend_loss loss;
 
     for (int i = 0; i < 2; i++) {
-        struct training training;
-        training_start(&training, backends[i], graph, BATCH, 5, 1);
-        training_load(&training);
-        training_batch(&training, 1);
+        struct lesson training;
+        lesson_start(&training, backends[i], graph, BATCH, 5, 1);
+        lesson_load(&training);
+        lesson_batch(&training, 1);
         assert_int_equal(backend_infer(&training.backend, &training.batch, logits[i], &loss), 0);
-        training_end(&training);
+        lesson_end(&training);
     }
     const double off = distance(logits[0], logits[1], BATCH * CLASSES);
     graph_destroy(graph);
@@ -230,25 +230,25 @@ static void inference_is_that_of_the_reference(void **unused)
 /* Memorise a batch of noise. */
 static void learn(const char *network, uint32_t side, double rate, int steps)
 {
-    struct graph *graph = training_graph(network, side, CLASSES);
+    struct graph *graph = lesson_graph(network, side, CLASSES);
     double first = 0, last = 0;
     float *parameters = calloc(graph->parameter_floats, sizeof *parameters);
-    struct training training;
+    struct lesson training;
 
-    training_start(&training, BF16, graph, BATCH, 1, 1);
+    lesson_start(&training, BF16, graph, BATCH, 1, 1);
     graph_initialise(graph, 2, parameters);
     assert_int_equal(backend_load(&training.backend, parameters, NULL, NULL), 0);
-    training_batch(&training, 1);
+    lesson_batch(&training, 1);
     for (int i = 0; i < steps; i++) {
         training.batch.step = (uint64_t)i;
-        last = training_step(&training, 0).loss;
+        last = lesson_step(&training, 0).loss;
         first = i ? first : last;
         if (getenv("IOBENCH_SHOW"))
             print_message("%s: %.4f\n", network, last);
-        training_update(
-            &training, &(struct kernel_update){.rate = rate, .momentum = 0.9, .gradient_scale = 1});
+        lesson_update(&training,
+                      &(struct kernel_update){.rate = rate, .momentum = 0.9, .gradient_scale = 1});
     }
-    training_end(&training);
+    lesson_end(&training);
     free(parameters);
     graph_destroy(graph);
     assert_true(last < 0.5 * first);
@@ -265,29 +265,29 @@ static void networks_learn(void **unused)
 /* An update far below BF16's resolution arrives whole, and FP32 reads and writes the same bits. */
 static void masters_are_fp32(void **unused)
 {
-    struct graph *graph = training_graph("tiny", 16, CLASSES);
+    struct graph *graph = lesson_graph("tiny", 16, CLASSES);
     const uint64_t count = graph->parameter_floats;
     float *before = calloc(count, sizeof *before), *after = calloc(count, sizeof *after);
     float *gradients = calloc(count, sizeof *gradients), *again = calloc(count, sizeof *again);
     const double rate = 1e-5;
-    struct training training;
+    struct lesson training;
 
-    training_start(&training, BF16, graph, BATCH, 1, 1);
-    training_load(&training);
-    training_batch(&training, 1);
+    lesson_start(&training, BF16, graph, BATCH, 1, 1);
+    lesson_load(&training);
+    lesson_batch(&training, 1);
     assert_int_equal(backend_save(&training.backend, before, NULL, NULL, NULL), 0);
-    training_step(&training, 0);
-    training_update(&training, &(struct kernel_update){.rate = rate, .gradient_scale = 1});
+    lesson_step(&training, 0);
+    lesson_update(&training, &(struct kernel_update){.rate = rate, .gradient_scale = 1});
     assert_int_equal(backend_save(&training.backend, after, NULL, NULL, gradients), 0);
-    training_end(&training);
+    lesson_end(&training);
     for (uint64_t i = 0; i < count; i++) {
         const double wanted = before[i] - rate * gradients[i];
         assert_true(fabs(after[i] - wanted) <= 2e-7 * fabs(wanted));
     }
-    training_start(&training, "cpu", graph, BATCH, 1, 1);
+    lesson_start(&training, "cpu", graph, BATCH, 1, 1);
     assert_int_equal(backend_load(&training.backend, after, NULL, NULL), 0);
     assert_int_equal(backend_save(&training.backend, again, NULL, NULL, NULL), 0);
-    training_end(&training);
+    lesson_end(&training);
     assert_memory_equal(after, again, count * sizeof *after);
     free(before);
     free(after);
@@ -298,7 +298,7 @@ static void masters_are_fp32(void **unused)
 
 static void the_same_bits_come_twice(void **unused)
 {
-    struct graph *graph = training_graph("googlenet", 32, CLASSES);
+    struct graph *graph = lesson_graph("googlenet", 32, CLASSES);
     double loss, other_loss;
     float *one = gradients_by(BF16, graph, &loss), *other = gradients_by(BF16, graph, &other_loss);
 
@@ -313,7 +313,7 @@ static void the_same_bits_come_twice(void **unused)
 /* INT8 keeps the other layers in FP32. */
 static void int8_is_refused(void **unused)
 {
-    struct graph *graph = training_graph("lenet", 28, CLASSES);
+    struct graph *graph = lesson_graph("lenet", 28, CLASSES);
     float *ranges = calloc(graph->node_count, sizeof *ranges);
     const struct backend_config config = {.graph = graph, .batch_size = 1, .ranges = ranges};
     struct plugin_choice choice;
@@ -330,7 +330,7 @@ static void int8_is_refused(void **unused)
 /* tests/cli/plan.sh checks that only CPUs without the instructions refuse. */
 static bool is_refused(void)
 {
-    struct graph *graph = training_graph("lenet", 28, CLASSES);
+    struct graph *graph = lesson_graph("lenet", 28, CLASSES);
     const struct backend_config config = {.graph = graph, .batch_size = 1};
     struct plugin_choice choice;
     struct backend backend = {0};

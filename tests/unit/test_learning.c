@@ -27,12 +27,12 @@ static const struct {
 };
 
 /* Each class has its own colour, with noise added. */
-static void make_batch(struct training *training, uint32_t batch)
+static void make_batch(struct lesson *training, uint32_t batch)
 {
     const struct graph_shape *shape = &training->graph->nodes[0].shape;
     const size_t pixels = (size_t)shape->height * shape->width;
 
-    training_batch(training, 0);
+    lesson_batch(training, 0);
     for (uint32_t i = 0; i < batch; i++) {
         training->labels[i] = (int32_t)(i % CLASSES);
         for (size_t j = 0; j < pixels * 3; j++) {
@@ -46,32 +46,32 @@ static void course(const char *network, uint32_t side, uint32_t batch, uint32_t 
 {
     const struct recipe recipe =
         recipe_choose(BACKEND_SGD, network_find(network), batch, 90, steps);
-    struct graph *graph = training_graph(network, side, CLASSES);
+    struct graph *graph = lesson_graph(network, side, CLASSES);
     float *parameters = calloc(graph->parameter_floats, sizeof *parameters);
     double first = 0, last = 0;
-    struct training training;
+    struct lesson training;
 
     if (recipe.zero_gammas)
         graph_start_as_identities(graph);
-    training_start(&training, "cpu", graph, batch, 1, 1);
+    lesson_start(&training, "cpu", graph, batch, 1, 1);
     graph_initialise(graph, 2, parameters);
     assert_int_equal(backend_load(&training.backend, parameters, NULL, NULL), 0);
     make_batch(&training, batch);
     for (uint64_t step = 0; step < steps; step++) {
         training.batch.step = step;
-        last = training_step(&training, 0).loss;
+        last = lesson_step(&training, 0).loss;
         if (getenv("IOBENCH_SHOW"))
             print_message("  %.4f\n", last);
         if (step == 0)
             first = last;
-        training_update(&training, &(struct kernel_update){.rate = recipe.rate,
-                                                           .momentum = recipe.momentum,
-                                                           .clip_norm = recipe.clip_norm,
-                                                           .gradient_scale = 1});
+        lesson_update(&training, &(struct kernel_update){.rate = recipe.rate,
+                                                         .momentum = recipe.momentum,
+                                                         .clip_norm = recipe.clip_norm,
+                                                         .gradient_scale = 1});
     }
     print_message("%s at %u pixels, %u images at %.4f: loss %.3f, after %u steps %.3f\n", network,
                   side, batch, recipe.rate, first, steps - 1, last);
-    training_end(&training);
+    lesson_end(&training);
     free(parameters);
     graph_destroy(graph);
     assert_true(last < first && last < 0.7 * log(CLASSES));

@@ -10,20 +10,20 @@ enum { IMAGES = 256, BATCH = 64, STEPS = 60, BATCHES = IMAGES / BATCH };
 
 static double overfit(const char *backend)
 {
-    struct graph *graph = training_graph("tiny", getenv("IOBENCH_LONG") ? 32 : 16, 10);
-    struct training training;
+    struct graph *graph = lesson_graph("tiny", getenv("IOBENCH_LONG") ? 32 : 16, 10);
+    struct lesson training;
     float *parameters = calloc(graph->parameter_floats, sizeof *parameters);
     double losses[BATCHES], mean = 0;
     int step;
 
-    training_start(&training, backend, graph, BATCH, 1, 1);
+    lesson_start(&training, backend, graph, BATCH, 1, 1);
     graph_initialise(graph, 3, parameters);
     assert_int_equal(backend_load(&training.backend, parameters, NULL, NULL), 0);
     for (step = 0; step < STEPS; step++) {
-        training_batch(&training, (uint64_t)step % BATCHES);
-        losses[step % BATCHES] = training_step(&training, 0).loss;
-        training_update(
-            &training, &(struct kernel_update){.rate = 0.05, .momentum = 0.9, .gradient_scale = 1});
+        lesson_batch(&training, (uint64_t)step % BATCHES);
+        losses[step % BATCHES] = lesson_step(&training, 0).loss;
+        lesson_update(&training,
+                      &(struct kernel_update){.rate = 0.05, .momentum = 0.9, .gradient_scale = 1});
         mean = 0;
         for (int i = 0; i < BATCHES; i++)
             mean += losses[i] / BATCHES;
@@ -33,7 +33,7 @@ static double overfit(const char *backend)
             break;
     }
     print_message("%s: mean loss %.4f after %d steps\n", backend, mean, step + 1);
-    training_end(&training);
+    lesson_end(&training);
     free(parameters);
     graph_destroy(graph);
     return mean;

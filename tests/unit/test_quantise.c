@@ -201,22 +201,22 @@ static struct answers answer(const char *name, struct graph *graph, struct calib
                                     .calibration = calibration};
     uint8_t rows[BATCH * SIDE * SIDE * 3];
     int32_t labels[BATCH];
-    struct training training = {
+    struct lesson training = {
         .graph = graph, .rows = rows, .labels = labels, .batch = {.rows = rows, .count = BATCH}};
     struct answers answers;
 
-    if (plugin_choose("backend", backend_registry, training_text(name), &training.choice) ||
+    if (plugin_choose("backend", backend_registry, lesson_text(name), &training.choice) ||
         backend_open(&training.backend, &training.choice, &config))
         fail_msg("%s: %s", name, fail_reason());
-    training_load(&training);
-    training_batch(&training, 1);
+    lesson_load(&training);
+    lesson_batch(&training, 1);
     if (backend_infer(&training.backend, &training.batch, answers.logits, NULL))
         fail_msg("%s: %s", name, fail_reason());
     /* Load other weights, then the first ones again: no data derived from others is kept. */
     float *others = calloc(graph->parameter_floats, sizeof *others);
     struct answers again;
     assert_int_equal(backend_load(&training.backend, others, NULL, NULL), 0);
-    training_load(&training);
+    lesson_load(&training);
     assert_int_equal(backend_infer(&training.backend, &training.batch, again.logits, NULL), 0);
     assert_memory_equal(&again, &answers, sizeof again);
     free(others);
@@ -285,7 +285,7 @@ static void int8_is_that_of_the_reference(void **unused)
     static const char *const names[] = {"reference", "cpu", "cuda", NULL};
 
     for (int i = 0; names[i]; i++) {
-        struct graph *graphs[] = {mixed(), training_graph("tiny", SIDE, CLASSES)};
+        struct graph *graphs[] = {mixed(), lesson_graph("tiny", SIDE, CLASSES)};
         for (int j = 0; j < 2 && there_is(names[i]); j++)
             compare(names[i], graphs[j]);
         graph_destroy(graphs[0]);
@@ -342,8 +342,8 @@ static void what_is_no_number_is_told_of(void **unused)
         assert_int_equal(calibration_open(&calibration, graph), 0);
         const struct backend_config config = {
             .graph = graph, .batch_size = 1, .threads = 1, .calibration = &calibration};
-        assert_int_equal(
-            plugin_choose("backend", backend_registry, training_text(names[i]), &choice), 0);
+        assert_int_equal(plugin_choose("backend", backend_registry, lesson_text(names[i]), &choice),
+                         0);
         assert_int_equal(backend_open(&backend, &choice, &config), 0);
         assert_int_equal(backend_load(&backend, weights, NULL, NULL), 0);
         assert_refused(backend_infer(&backend, &batch, NULL, NULL), -ERANGE, "is not a number");

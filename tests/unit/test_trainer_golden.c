@@ -74,9 +74,9 @@ static double rate_of(double rate, int step)
     return rate * (1 + step % 3);
 }
 
-static void infer(struct training *training, float *logits, struct backend_loss *loss)
+static void infer(struct lesson *training, float *logits, struct backend_loss *loss)
 {
-    training_batch(training, 0);
+    lesson_batch(training, 0);
     if (backend_infer(&training->backend, &training->batch, logits, loss))
         fail_msg("infer: %s", fail_reason());
 }
@@ -84,26 +84,26 @@ static void infer(struct training *training, float *logits, struct backend_loss 
 static void run(const char *backend, struct graph *graph, uint32_t count,
                 enum backend_recipe recipe, double rate, struct figures *figures)
 {
-    struct training training;
+    struct lesson training;
 
-    training_start(&training, backend, graph, count, 1, 1);
-    training_load(&training);
+    lesson_start(&training, backend, graph, count, 1, 1);
+    lesson_load(&training);
     for (int step = 0; step < STEPS; step++) {
-        training_batch(&training, (uint64_t)step);
-        figures->losses[step] = training_step(&training, smoothing).loss;
+        lesson_batch(&training, (uint64_t)step);
+        figures->losses[step] = lesson_step(&training, smoothing).loss;
         if (step == 0 && recipe == BACKEND_SGD) {
             backend_save(&training.backend, NULL, NULL, NULL, figures->gradients);
             infer(&training, figures->logits_first, NULL);
         }
-        training_update(&training, &(struct kernel_update){
-                                       .adapts = recipe == BACKEND_LARS,
-                                       .rate = rate_of(rate, step),
-                                       .rate_before = step ? rate_of(rate, step - 1) : 0,
-                                       .momentum = momentum,
-                                       .decay = decay,
-                                       .eta = eta,
-                                       .gradient_scale = 1,
-                                   });
+        lesson_update(&training, &(struct kernel_update){
+                                     .adapts = recipe == BACKEND_LARS,
+                                     .rate = rate_of(rate, step),
+                                     .rate_before = step ? rate_of(rate, step - 1) : 0,
+                                     .momentum = momentum,
+                                     .decay = decay,
+                                     .eta = eta,
+                                     .gradient_scale = 1,
+                                 });
     }
     if (recipe == BACKEND_SGD) {
         infer(&training, figures->logits_end, &figures->infer_loss);
@@ -115,7 +115,7 @@ static void run(const char *backend, struct graph *graph, uint32_t count,
         assert_int_equal(loss.correct_top5, figures->infer_loss.correct_top5);
         assert_int_equal(loss.counted, figures->infer_loss.counted);
     }
-    training_end(&training);
+    lesson_end(&training);
 }
 
 /* ---- comparing ---- */
@@ -151,19 +151,19 @@ static void compare_tensor(const struct compared *compared, const float *ours, u
 {
     const struct line *line = compared->line;
     const double error = (floor + 4 * line->distance) * line->values[0];
-    const uint64_t projections = training_key(TRAINING_PROJECTIONS, line->number);
-    const uint64_t places = training_key(TRAINING_PLACES, line->number);
+    const uint64_t projections = lesson_key(TRAINING_PROJECTIONS, line->number);
+    const uint64_t places = lesson_key(TRAINING_PLACES, line->number);
     double squares = 0, projection = 0;
 
     assert_int_equal(line->count, 2 + SAMPLES);
     for (uint64_t i = 0; i < count; i++) {
         squares += (double)ours[i] * ours[i];
-        projection += ours[i] * training_spread(projections, i);
+        projection += ours[i] * lesson_spread(projections, i);
     }
     compare(compared, "the norm", sqrt(squares), line->values[0], error);
     compare(compared, "the projection", projection, line->values[1], 4 * error);
     for (int i = 0; i < SAMPLES; i++) {
-        uint64_t at = training_bits(places, (uint64_t)i) % count;
+        uint64_t at = lesson_bits(places, (uint64_t)i) % count;
         compare(compared, "a sample", ours[at], line->values[2 + i],
                 8 * error / sqrt((double)count));
     }
@@ -287,7 +287,7 @@ static void check_case(const char *backend, const struct golden_case *of)
     const double sgd_rate = line.values[3], lars_rate = line.values[4];
     struct graph *graph = strcmp(of->network, "pieces") == 0
                               ? build_pieces(side, classes)
-                              : training_graph(of->network, side, classes);
+                              : lesson_graph(of->network, side, classes);
     struct figures sgd = {.gradients = calloc(graph->parameter_floats, sizeof(float)),
                           .statistics = calloc(graph->statistic_floats, sizeof(float)),
                           .logits_first = calloc((size_t)count * classes, sizeof(float)),
