@@ -52,7 +52,7 @@ struct source_ops {
     int (*detect)(const char *path);
     int (*open)(void *state, const void *settings, const char *path,
                 const struct source_config *config, struct source_traits *traits);
-    void (*close)(void *state);
+    void (*close)(void *state); /* NULL: nothing to do */
     int (*cursor_open)(void *state, void **cursor);
     void (*cursor_close)(void *state, void *cursor);
     int (*read)(void *state, void *cursor, uint64_t number, struct source_buffer *slot,

@@ -24,7 +24,6 @@
 #include "cmd/help/help.h"
 #include "cmd/outputs.h"
 #include "cmd/line.h"
-#include "cmd/pack/packing.h"
 #include "dataset/catalog.h"
 #include "formats/format.h"
 #include "ranks/ranks.h"

@@ -90,8 +90,7 @@ static void nobody_lacks_what_is_called(void **unused)
     FOR_ALL(trainer_registry, trainer_ops,
             ops->plugin.idle || (ops->open && ops->close && ops->step));
     FOR_ALL(probe_registry, probe_ops, ops->open && ops->sample);
-    FOR_ALL(source_registry, source_ops,
-            ops->plugin.module || (ops->open && ops->close && ops->read));
+    FOR_ALL(source_registry, source_ops, ops->plugin.module || (ops->open && ops->read));
 }
 
 /* Any launcher's mark will do, unless it is of a single process. */
