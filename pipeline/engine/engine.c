@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* ---- the memory that a job needs, checked before anything is allocated ---- */
@@ -170,38 +171,6 @@ static int budget_make(const struct engine_config *config, const struct plan_tra
 
 /* ---- the account of an epoch ---- */
 
-static double cpu_seconds(const struct timeval *time)
-{
-    return (double)time->tv_sec + (double)time->tv_usec * 1e-6;
-}
-
-static uint64_t hints_ns(const struct account *account)
-{
-    return account->hinting ? counter_get(&account->hinting->ns) : 0;
-}
-
-/* Stop the epoch's clock. */
-static void account_stop(struct account *account)
-{
-    const struct loader_waits now = loader_waits(account->loader), *before = &account->waits;
-    struct result_epoch *epoch = account->epoch;
-    struct result_waits *waits = &epoch->waits;
-
-    /* Both moments are while the clock runs: no stage waits longer than its threads had time. */
-    *waits = (struct result_waits){
-        .loader_storage_ns = now.storage_ns - before->storage_ns,
-        .loader_memory_ns = now.memory_ns - before->memory_ns,
-        .decode_input_ns = now.records_ns - before->records_ns,
-        .decode_slot_ns = batches_open_wait_ns(account->batches) - account->open_wait_ns,
-        .decode_hints_ns = hints_ns(account) - account->hints_ns,
-        .trainer_input_ns = epoch->wait_ns,
-    };
-    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
-    /* A decode thread either waits, or makes hints, or decodes. */
-    waits->decode_busy_ns = account->workers * epoch->wall_ns - waits->decode_input_ns -
-                            waits->decode_slot_ns - waits->decode_hints_ns;
-}
-
 void account_reads(struct account *account, const struct loader_figures *loader)
 {
     struct result_epoch *epoch = account->epoch;
@@ -219,34 +188,6 @@ void account_reads(struct account *account, const struct loader_figures *loader)
         return;
     epoch->steady_samples = read;
     epoch->steady_ns = epoch->read_rest_ns;
-}
-
-/* Wait until the reads have ended, and add figures known only then. */
-static void account_end(struct account *account)
-{
-    struct result_epoch *epoch = account->epoch;
-    const struct rusage *before = &account->usage;
-    struct loader_figures loader;
-    struct rusage after;
-
-    getrusage(RUSAGE_SELF, &after);
-    epoch->cpu_user_s = cpu_seconds(&after.ru_utime) - cpu_seconds(&before->ru_utime);
-    epoch->cpu_system_s = cpu_seconds(&after.ru_stime) - cpu_seconds(&before->ru_stime);
-    if (loader_epoch_figures(account->loader, &loader)) {
-        epoch->requests = loader.requests;
-        epoch->request_bytes = loader.request_bytes;
-        epoch->shuffle_ns = loader.plan_ns;
-        epoch->order_ns = loader.plan_ns < account->order_ns ? loader.plan_ns : account->order_ns;
-        epoch->storage_idle_ns = loader.idle_ns;
-        if (loader.read_start_ns && loader.read_end_ns > loader.read_start_ns) {
-            epoch->read_samples = epoch->samples + loader.spare;
-            epoch->read_ns = loader.read_end_ns - loader.read_start_ns;
-        }
-        account_reads(account, &loader);
-        if (loader.read_end_ns)
-            recorder_mark(account->recorder, "drain", epoch->epoch, loader.read_end_ns);
-    }
-    epoch->limit = result_epoch_limit(epoch, account->workers, account->reads);
 }
 
 void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns)
@@ -536,15 +477,7 @@ int engine_create(const struct engine_config *config, struct result *result, str
         .meter = config->meter,
         .recorder = config->recorder,
     });
-    engine->account = (struct account){
-        .loader = engine->loader,
-        .batches = engine->batches,
-        .meter = config->meter,
-        .recorder = config->recorder,
-        .hinting = config->hinting,
-        .workers = engine->workers,
-        .reads = !plugins->reader.plugin->idle,
-    };
+    engine->account.meter = config->meter;
     return engine->loader ? 0 : -ENOMEM;
 }
 
@@ -601,6 +534,55 @@ static int before_epoch(const struct engine *engine, struct result_epoch *epoch,
     return hooks->before ? hooks->before(hooks->context, epoch, code) : code;
 }
 
+/* Return for how long each stage has waited so far. */
+static struct result_waits waits_of(struct engine *engine)
+{
+    const struct loader_waits loader = loader_waits(engine->loader);
+    const struct hinting *hinting = engine->config.hinting;
+
+    return (struct result_waits){
+        .loader_storage_ns = loader.storage_ns,
+        .loader_memory_ns = loader.memory_ns,
+        .decode_input_ns = loader.records_ns,
+        .decode_slot_ns = batches_open_wait_ns(engine->batches),
+        .decode_hints_ns = hinting ? counter_get(&hinting->ns) : 0,
+    };
+}
+
+static double seconds_between(const struct timeval *from, const struct timeval *to)
+{
+    return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_usec - from->tv_usec) * 1e-6;
+}
+
+/* Wait until the reads have ended, and add figures known only then. before: the epoch. */
+static void end_account(struct engine *engine, const struct rusage *before)
+{
+    struct account *account = &engine->account;
+    struct result_epoch *epoch = account->epoch;
+    struct loader_figures loader;
+    struct rusage after;
+
+    getrusage(RUSAGE_SELF, &after);
+    epoch->cpu_user_s = seconds_between(&before->ru_utime, &after.ru_utime);
+    epoch->cpu_system_s = seconds_between(&before->ru_stime, &after.ru_stime);
+    if (loader_epoch_figures(engine->loader, &loader)) {
+        epoch->requests = loader.requests;
+        epoch->request_bytes = loader.request_bytes;
+        epoch->shuffle_ns = loader.plan_ns;
+        epoch->order_ns = loader.plan_ns < account->order_ns ? loader.plan_ns : account->order_ns;
+        epoch->storage_idle_ns = loader.idle_ns;
+        if (loader.read_start_ns && loader.read_end_ns > loader.read_start_ns) {
+            epoch->read_samples = epoch->samples + loader.spare;
+            epoch->read_ns = loader.read_end_ns - loader.read_start_ns;
+        }
+        account_reads(account, &loader);
+        if (loader.read_end_ns)
+            recorder_mark(engine->config.recorder, "drain", epoch->epoch, loader.read_end_ns);
+    }
+    epoch->limit =
+        result_epoch_limit(epoch, engine->workers, !engine->config.plugins->reader.plugin->idle);
+}
+
 /* last: number of the run's last epoch. */
 static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t last)
 {
@@ -609,6 +591,7 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
     struct account *account = &engine->account;
     struct trainer_times times;
     struct guard_moment start;
+    struct rusage usage;
     int made;
 
     engine->epoch = epoch;
@@ -620,14 +603,12 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
         return code;
     guard_begin(&start);
     account->epoch = epoch;
-    getrusage(RUSAGE_SELF, &account->usage);
+    getrusage(RUSAGE_SELF, &usage);
     epoch->start_ns = account->idle_ns = clock_now_ns();
     account->waited_ns = account->order_ns = 0;
     account->taken = (struct pace){0};
     pace_add(&account->taken, epoch->start_ns, 0);
-    account->waits = loader_waits(engine->loader);
-    account->open_wait_ns = batches_open_wait_ns(engine->batches);
-    account->hints_ns = hints_ns(account);
+    const struct result_waits before = waits_of(engine);
     /* Start the reads. Overlapping epochs are all requested at once, after the barrier of the first
      * one and with its clock running. */
     if (!job->order.overlap_epochs)
@@ -678,7 +659,20 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
             account_step(account, &times);
         } while (code == 1);
     }
-    account_stop(account);
+    /* Both moments are while the clock runs: no stage waits longer than its threads had time. */
+    const struct result_waits now = waits_of(engine);
+    epoch->wall_ns = clock_now_ns() - epoch->start_ns;
+    epoch->waits = (struct result_waits){
+        .loader_storage_ns = now.loader_storage_ns - before.loader_storage_ns,
+        .loader_memory_ns = now.loader_memory_ns - before.loader_memory_ns,
+        .decode_input_ns = now.decode_input_ns - before.decode_input_ns,
+        .decode_slot_ns = now.decode_slot_ns - before.decode_slot_ns,
+        .decode_hints_ns = now.decode_hints_ns - before.decode_hints_ns,
+        .trainer_input_ns = epoch->wait_ns,
+    };
+    /* A decode thread either waits, or makes hints, or decodes. */
+    epoch->waits.decode_busy_ns = engine->workers * epoch->wall_ns - epoch->waits.decode_input_ns -
+                                  epoch->waits.decode_slot_ns - epoch->waits.decode_hints_ns;
     guard_end(&start, &epoch->guard);
     if (code == 0 && guard_check_clock(&epoch->guard))
         code =
@@ -687,7 +681,7 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
         code = invariants_epoch(epoch, engine->draws, job->batch_size, engine->workers);
     if (code)
         cancel_all(engine);
-    account_end(account);
+    end_account(engine, &usage);
     if (engine->hooks->after)
         code = engine->hooks->after(engine->hooks->context, epoch, code);
     recorder_sample(recorder);

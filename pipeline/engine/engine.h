@@ -20,8 +20,6 @@
 #include "shuffle/plan.h"
 #include "trainer/trainer.h"
 
-#include <sys/resource.h>
-
 struct engine;
 
 struct engine_config {
@@ -82,28 +80,18 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
  * (result_epoch_add()). It controls nothing. The trainer's thread; for the engine and its tests. */
 
 struct account {
-    /* Set by the caller, for all epochs. */
-    struct loader *loader;
-    struct batches *batches;
     struct meter *meter;
-    struct recorder *recorder;
-    const struct hinting *hinting; /* NULL: no hints are made */
-    uint32_t workers;
-    bool reads;                /* the reader is not idle */
     struct histogram *late_ns; /* over the run: how late batches were ready */
     /* of the current epoch */
     struct result_epoch *epoch;
-    struct rusage usage;
-    struct loader_waits waits;       /* of earlier epochs */
-    uint64_t open_wait_ns, hints_ns; /* the same */
-    struct pace taken;               /* samples taken by the trainer over time */
-    uint64_t idle_ns;                /* the trainer is idle since, as far as it is on the meter */
-    uint64_t waited_ns;              /* idle before the step to come */
-    uint64_t order_ns;               /* of that for the epoch's order */
-    uint64_t step_ns;                /* the step under way is on the meter until then; 0: no step */
-    uint64_t told_ns;                /* on the meter, of steps whose times are not known yet */
-    uint64_t told_wait_ns;           /* the same of waits, too much if a device computed */
-    uint64_t owed_wait_ns;           /* of these, no longer to be told of waits to come */
+    struct pace taken;     /* samples taken by the trainer over time */
+    uint64_t idle_ns;      /* the trainer is idle since, as far as it is on the meter */
+    uint64_t waited_ns;    /* idle before the step to come */
+    uint64_t order_ns;     /* of that for the epoch's order */
+    uint64_t step_ns;      /* the step under way is on the meter until then; 0: no step */
+    uint64_t told_ns;      /* on the meter, of steps whose times are not known yet */
+    uint64_t told_wait_ns; /* the same of waits, too much if a device computed */
+    uint64_t owed_wait_ns; /* of these, no longer to be told of waits to come */
 };
 
 /* Count a batch that the trainer took at taken_ns and whose step has ended or begun; after idle_ns
