@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shuffle/coalesce.h"
 
-#include <assert.h>
-
 enum {
     AUTO_READS = 24, /* full reads in a window: with 1 MiB, 2 or 3 of each of ten files */
     AUTO_MAX = 16384,
-    GAP_BYTES = 4096, /* formats leave small gaps between records: read through them */
 };
 
 static uint64_t mean_bytes(const struct catalog *catalog)
@@ -46,21 +43,4 @@ uint64_t coalesce_memory_bytes(const struct catalog *catalog, uint32_t window, u
     const uint64_t bytes = window_wanted(catalog, window, read_bytes) * mean_bytes(catalog);
 
     return (bytes + bytes / 3 + mean_bytes(catalog)) * 4;
-}
-
-bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,
-                     const struct extent *next)
-{
-    const uint64_t end = next->offset + next->bytes;
-
-    assert(run->count > 0 && rules->alignment > 0);
-    if (run->count == COALESCE_RECORDS_MAX || next->shard != run->shard ||
-        next->offset > run->records_end + GAP_BYTES ||
-        bytes_align_up(end, rules->alignment) - run->start > rules->read_bytes)
-        return false;
-    if (end > run->records_end) /* reading the same record twice is also one read */
-        run->records_end = end;
-    run->end = bytes_align_up(run->records_end, rules->alignment);
-    run->count++;
-    return true;
 }

@@ -12,12 +12,14 @@
 #include "base/bytes.h"
 #include "dataset/catalog.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 enum {
     COALESCE_WINDOW_MAX = 1 << 20, /* that may be requested */
     COALESCE_RECORDS_MAX = 256,    /* in one read */
+    COALESCE_GAP_BYTES = 4096,     /* formats leave small gaps between records: read through them */
 };
 
 struct coalesce {
@@ -69,7 +71,21 @@ static inline struct coalesce_run coalesce_start(const struct coalesce *rules,
 
 /* Extend the run by the next record of the window. Returns false, and leaves the run unchanged, if
  * the record needs a read of its own. */
-bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,
-                     const struct extent *next);
+static inline bool coalesce_extend(const struct coalesce *rules, struct coalesce_run *run,
+                                   const struct extent *next)
+{
+    const uint64_t end = next->offset + next->bytes;
+
+    assert(run->count > 0 && rules->alignment > 0);
+    if (run->count == COALESCE_RECORDS_MAX || next->shard != run->shard ||
+        next->offset > run->records_end + COALESCE_GAP_BYTES ||
+        bytes_align_up(end, rules->alignment) - run->start > rules->read_bytes)
+        return false;
+    if (end > run->records_end) /* reading the same record twice is also one read */
+        run->records_end = end;
+    run->end = bytes_align_up(run->records_end, rules->alignment);
+    run->count++;
+    return true;
+}
 
 #endif

@@ -250,44 +250,35 @@ static bool window_is_done(const struct window *window)
     return window->plan_ended && window_is_empty(window);
 }
 
-static unsigned digit_of(const struct placed_fetch *entry, unsigned digit)
-{
-    const struct extent *place = &entry->place;
-
-    return (unsigned)(digit < 8 ? place->offset >> 8 * digit : place->shard >> 8 * (digit - 8)) &
-           255;
-}
-
-/* Sort by shard, then offset: a radix sort from the least significant byte up, which is stable,
- * allocates nothing and skips bytes that are the same in all entries. */
+/* Sort by shard, then offset: a radix sort from the least significant bits up, which is stable,
+ * allocates nothing and skips bits that are the same in all entries. */
 static void sort_entries(struct window *window)
 {
-    enum { DIGITS = sizeof(uint64_t) + sizeof(uint32_t) };
     struct placed_fetch *from = window->entries, *to = window->scratch;
-    uint64_t offsets = 0;
-    uint32_t shards = 0;
+    uint64_t differ[] = {0, 0}; /* bits of offset, shard */
 
     for (uint32_t i = 1; i < window->count; i++) {
-        offsets |= from[i].place.offset ^ from[0].place.offset;
-        shards |= from[i].place.shard ^ from[0].place.shard;
+        differ[0] |= from[i].place.offset ^ from[0].place.offset;
+        differ[1] |= from[i].place.shard ^ from[0].place.shard;
     }
-    for (unsigned digit = 0; digit < DIGITS; digit++) {
-        uint32_t starts[256] = {0}, start = 0;
-        if (((digit < 8 ? offsets >> 8 * digit : shards >> 8 * (digit - 8)) & 255) == 0)
-            continue;
-        for (uint32_t i = 0; i < window->count; i++)
-            starts[digit_of(&from[i], digit)]++;
-        for (uint32_t value = 0; value < 256; value++) {
-            const uint32_t count = starts[value];
-            starts[value] = start;
-            start += count;
+    for (int by_shard = 0; by_shard < 2; by_shard++)
+        for (unsigned shift = 0; shift < 64 && differ[by_shard] >> shift; shift += 8) {
+            uint32_t starts[256] = {0}, start = 0;
+            shift += (unsigned)__builtin_ctzll(differ[by_shard] >> shift);
+            for (uint32_t i = 0; i < window->count; i++)
+                starts[(by_shard ? from[i].place.shard : from[i].place.offset) >> shift & 255]++;
+            for (uint32_t value = 0; value < 256; value++) {
+                const uint32_t count = starts[value];
+                starts[value] = start;
+                start += count;
+            }
+            for (uint32_t i = 0; i < window->count; i++)
+                to[starts[(by_shard ? from[i].place.shard : from[i].place.offset) >> shift &
+                          255]++] = from[i];
+            struct placed_fetch *other = from;
+            from = to;
+            to = other;
         }
-        for (uint32_t i = 0; i < window->count; i++)
-            to[starts[digit_of(&from[i], digit)]++] = from[i];
-        struct placed_fetch *other = from;
-        from = to;
-        to = other;
-    }
     if (from != window->entries)
         memcpy(window->entries, from, window->count * sizeof *from);
 }
