@@ -3,7 +3,6 @@ libiobench_a_SOURCES += \
 	readers/reader.c readers/reader.h \
 	readers/plugins.h readers/registry.c \
 	readers/depth.c readers/depth.h \
-	readers/handles.c readers/handles.h \
 	readers/io_pool.c readers/io_pool.h \
 	readers/inflate.c readers/null.c readers/pread.c readers/mmap.c
 

@@ -18,7 +18,7 @@
 #include "base/memory.h"
 #include "base/option.h"
 #include "dataset/store_nfs.h"
-#include "readers/handles.h"
+#include "readers/io_pool.h"
 #include "readers/plugins.h"
 #include "readers/reader.h"
 

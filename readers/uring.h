@@ -6,7 +6,7 @@
 #ifndef IOBENCH_READERS_URING_H
 #define IOBENCH_READERS_URING_H
 
-#include "readers/handles.h"
+#include "readers/io_pool.h"
 #include "readers/reader.h"
 
 #include <liburing.h>
