@@ -106,8 +106,8 @@ static uint64_t copy(void)
 
 static void normalise_to(const char *rows, char *images, uint32_t channels)
 {
-    const struct device_input input = {DEVICE_FP16, batch,           SIDE,         SIDE, SIDE, SIDE,
-                                       channels,    {124, 116, 104}, {58, 57, 57}, NULL};
+    const struct device_input input = {DEVICE_FP16, batch,           SIDE,        SIDE,
+                                       channels,    {124, 116, 104}, {58, 57, 57}};
 
     must(device_normalise(&input, (const uint8_t *)rows, images, runtime.stream));
 }

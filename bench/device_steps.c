@@ -133,7 +133,8 @@ static void run_losses(struct course *course, uint64_t steps, double *losses)
         if (loss.count)
             losses[known++] = loss.loss;
     }
-    while (known < steps && backend_finish(&course->backend, smoothing, NULL, NULL, &loss) == 1)
+    while (known < steps &&
+           backend_step(&course->backend, NULL, smoothing, NULL, NULL, &loss) == 0 && loss.count)
         losses[known++] = loss.loss;
     must(known == steps ? 0
                         : fail(EIO, "a backend reports %llu losses of %llu steps",
@@ -182,7 +183,8 @@ static void catch_up(struct course *course, struct trainer_times *sum)
     struct backend_loss loss;
     int code;
 
-    while ((code = backend_finish(&course->backend, smoothing, NULL, NULL, &loss)) == 1)
+    while ((code = backend_step(&course->backend, NULL, smoothing, NULL, NULL, &loss)) == 0 &&
+           loss.count)
         add(sum, &loss.times);
     must(code);
 }

@@ -38,19 +38,12 @@ struct device_pixels {
 
 /* ---- device_input.cu ---- */
 
-/* The part of a source image to read; kernel_normalise() has the formula. */
-struct device_view {
-    uint16_t top, left;
-    uint8_t mirror;
-};
-
+/* kernel_normalise() has the formula. */
 struct device_input {
     enum device_type type;
-    uint32_t images, height, width;       /* of the output */
-    uint32_t source_height, source_width; /* of the rows: bytes, RGB */
-    uint32_t channels;                    /* of the output, at least 3; those after 3 are zero */
+    uint32_t images, height, width;
+    uint32_t channels; /* of the output, at least 3; those after 3 are zero */
     float mean[3], deviation[3];
-    const struct device_view *views; /* one per image; NULL: top left corner, not mirrored */
 };
 
 int device_normalise(const struct device_input *input, const uint8_t *rows, void *output,

@@ -5,37 +5,33 @@
 #include <time.h>
 #endif
 
-namespace {
+namespace
+{
 
 /* A thread takes PIXELS of a row, a part of the row apart, and reads all before it writes. */
-template <class T, int CHANNELS, int PIXELS> struct normalise {
+template <class T, int CHANNELS, int PIXELS>
+struct normalise {
     device_input input;
     float shares[3]; /* 1 / deviation: a division is ten instructions */
-    divide part, height;
+    divide part;
     const uint8_t *rows;
     T *output;
 
     KERNEL_CODE void each(uint32_t index) const
     {
-        const uint32_t line_number = part.quotient(index), first = part.rest(index);
-        const uint32_t image = height.quotient(line_number), y = height.rest(line_number);
-        device_view view = {0, 0, 0};
+        const uint32_t line = part.quotient(index), first = part.rest(index);
         uint8_t bytes[PIXELS][3];
 
-        if (input.views)
-            view = input.views[image];
-        const uint64_t line = (uint64_t)image * input.source_height + view.top + y;
         for (int i = 0; i < PIXELS; i++) {
-            const uint32_t x = first + (uint32_t)i * part.by;
-            const uint32_t column = view.left + (view.mirror ? input.width - 1 - x : x);
+            const uint64_t pixel = (uint64_t)line * input.width + first + (uint32_t)i * part.by;
             for (int c = 0; c < 3; c++)
-                bytes[i][c] = rows[3 * (line * input.source_width + column) + (uint32_t)c];
+                bytes[i][c] = rows[3 * pixel + (uint32_t)c];
         }
         for (int i = 0; i < PIXELS; i++) {
             lanes<T, CHANNELS> pixel;
             for (int c = 0; c < CHANNELS; c++)
                 pixel.set(c, c < 3 ? ((float)bytes[i][c] - input.mean[c]) * shares[c] : 0.0f);
-            pixel.write(output, (uint64_t)line_number * input.width + first + (uint32_t)i * part.by);
+            pixel.write(output, (uint64_t)line * input.width + first + (uint32_t)i * part.by);
         }
     }
 };
@@ -45,8 +41,11 @@ int launch_normalise(const device_input &input, const uint8_t *rows, void *outpu
 {
     const uint32_t part = input.width / PIXELS;
     const normalise<T, CHANNELS, PIXELS> kernel = {
-        input, {1 / input.deviation[0], 1 / input.deviation[1], 1 / input.deviation[2]},
-        divide::make(part), divide::make(input.height), rows, (T *)output};
+        input,
+        {1 / input.deviation[0], 1 / input.deviation[1], 1 / input.deviation[2]},
+        divide::make(part),
+        rows,
+        (T *)output};
 
     return launch_each("normalise", kernel, (uint64_t)input.images * input.height * part, stream);
 }

@@ -9,7 +9,7 @@ CUDA_KERNELS = kernels/device.cu kernels/device_resize.cu kernels/device_wire.cu
 CUDA_PARTS = kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
 	kernels/device_magnitudes.cu kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
 	kernels/device_pool.cu
-CUDA_INCLUDED = kernels/columns.cuh kernels/device.h kernels/kernels.h kernels/launch.cuh
+CUDA_INCLUDED = kernels/device.h kernels/kernels.h kernels/launch.cuh
 EXTRA_DIST += $(CUDA_KERNELS) $(CUDA_PARTS) $(CUDA_INCLUDED)
 if HAVE_CUDA
 CUDA_OBJECTS = $(CUDA_KERNELS:.cu=.nvcc.o)

@@ -180,14 +180,6 @@ int backend_step(struct backend *backend, const struct trainer_batch *batch, dou
     return code;
 }
 
-int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
-                   void *context, struct backend_loss *loss)
-{
-    int code = backend_step(backend, NULL, label_smoothing, ready, context, loss);
-
-    return code ? code : loss->count > 0;
-}
-
 void backend_forget(struct backend *backend)
 {
     if (backend->state && backend->ops->forget)

@@ -229,9 +229,6 @@ int backend_save(struct backend *backend, float *parameters, float *momenta, flo
  * drain, see run(). */
 int backend_step(struct backend *backend, const struct trainer_batch *batch, double label_smoothing,
                  backend_gradients_ready ready, void *context, struct backend_loss *loss);
-/* Drain. Returns 1 and a loss, or 0 when nothing is left. */
-int backend_finish(struct backend *backend, double label_smoothing, backend_gradients_ready ready,
-                   void *context, struct backend_loss *loss);
 void backend_forget(struct backend *backend);
 int backend_update(struct backend *backend, const struct kernel_update *update);
 

@@ -86,14 +86,12 @@ int exchange_choose(struct exchange *exchange, const char *text, const struct ra
     int code = plugin_choose("exchange", exchange_registry, text, &exchange->choice);
     if (code)
         return code;
-    const struct plugin *plugin = exchange->choice.plugin;
-    exchange->ops = (const struct exchange_ops *)(const void *)plugin;
-    code = plugin_usable(plugin);
+    code = plugin_usable(exchange->choice.plugin);
     if (code)
         return code;
-    plugin = module_plugin(plugin);
-    exchange->ops = (const struct exchange_ops *)(const void *)plugin;
-    if (!plugin)
+    exchange->ops =
+        (const struct exchange_ops *)(const void *)module_plugin(exchange->choice.plugin);
+    if (!exchange->ops)
         return -ENODEV;
     if (ranks->place.ranks > 1 && strcmp(exchange->ops->plugin.name, "none") == 0)
         return fail(EINVAL, "exchange none: %u ranks would each train alone", ranks->place.ranks);

@@ -8,11 +8,8 @@ libiobench_a_SOURCES += \
 	trainer/accelerator.c trainer/accelerator.h \
 	trainer/quantise.c trainer/quantise.h \
 	trainer/backend_reference.c \
-	trainer/profile.c trainer/profile.h \
-	trainer/replay.c trainer/settings.h \
-	trainer/checkpoint.c trainer/checkpoint.h \
+	trainer/profile.h trainer/replay.c trainer/settings.h \
 	trainer/exchange.c trainer/exchange.h \
-	trainer/network.c \
 	trainer/training.c trainer/training.h \
 	trainer/weights.c trainer/weights.h
 

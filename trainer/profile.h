@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * profile: step times of a training job, read from a file. Pure except for the allocation.
+ * profile: step times of a training job, as the replay trainer (replay.c) reads them from a file.
+ * Pure except for the allocation.
  *
  * Text: one step per line, in milliseconds; empty lines and lines that begin with # are skipped.
  * With commas, the first line may name the columns: step_ms or ms is used, else the last one. JSON:
@@ -21,7 +22,6 @@ struct profile {
 /* name is for messages. text[bytes] is NUL. Returns 0, or a negative errno with a reason; call
  * profile_release() in either case. */
 int profile_parse(const char *name, const char *text, size_t bytes, struct profile *profile);
-int profile_load(const char *path, struct profile *profile);
 void profile_release(struct profile *profile);
 
 #endif

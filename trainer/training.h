@@ -9,7 +9,7 @@
 
 #include "base/stop.h"
 #include "trainer/backend.h"
-#include "trainer/checkpoint.h"
+#include "trainer/weights.h"
 #include "trainer/exchange.h"
 #include "trainer/trainer.h"
 
@@ -130,7 +130,7 @@ int training_average_statistics(struct training *training);
 struct training_position {
     uint64_t epoch; /* finished */
     uint64_t elapsed_ns, samples;
-    char settings[CHECKPOINT_SETTINGS_BYTES]; /* see trainer/checkpoint.h */
+    char settings[CHECKPOINT_SETTINGS_BYTES]; /* see trainer/weights.h */
 };
 
 /* Save a checkpoint; restore one. Seed and samples per update must match. */
@@ -142,8 +142,5 @@ int training_load(struct training *training, const char *path, struct training_p
  * stay. */
 int training_import(struct training *training, const char *path);
 int training_export(struct training *training, const char *path);
-
-/* Side in pixels of a square side x side x 3 row, or 0. */
-uint32_t training_side(size_t row_bytes);
 
 #endif

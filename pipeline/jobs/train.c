@@ -14,7 +14,7 @@
 #include "pipeline/jobs/session.h"
 #include "pipeline/result/result.h"
 #include "shuffle/plan.h"
-#include "trainer/checkpoint.h"
+#include "trainer/weights.h"
 
 #include <assert.h>
 #include <errno.h>

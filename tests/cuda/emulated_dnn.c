@@ -143,11 +143,6 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
     return *code ? NULL : &plan->known;
 }
 
-bool dnn_has_device(const struct dnn *dnn)
-{
-    return dnn->has_device;
-}
-
 bool dnn_take_wrong(struct dnn *dnn, char wrong[DNN_WRONG_BYTES])
 {
     memcpy(wrong, dnn->wrong, sizeof dnn->wrong);
@@ -291,7 +286,7 @@ static void rows_of(const struct run *run, bool beside, float *rows[DNN_BESIDE])
         rows[i] = run->tensors.at[beside ? dnn_beside((enum dnn_tensor)i) : (enum dnn_tensor)i];
 }
 
-/* Gradient sums over dz and what follows from them, as in kernels/columns.cuh. */
+/* Gradient sums over dz and what follows from them, as in kernels/launch.cuh. */
 static void norm_weights(struct run *run, bool beside)
 {
     const struct device_pixels pixels = pixels_in(run->shape);

@@ -247,7 +247,7 @@ static void learn_by_host(struct course *course, const char *backend, bool on_ho
         if (held == 0)
             settle(course);
     }
-    while ((code = backend_finish(&course->backend, 0, NULL, NULL, &loss)) == 1) {
+    while ((code = backend_step(&course->backend, NULL, 0, NULL, NULL, &loss)) == 0 && loss.count) {
         assert_true(loss.update_due);
         exchange_and_update(course, &loss);
         note(course, &loss);
@@ -295,7 +295,7 @@ static void answer(struct course *course, const char *backend, bool training, bo
         note(course, &loss);
     }
     assert_int_equal(course->told < STEPS, late);
-    while ((code = backend_finish(&course->backend, 0, NULL, NULL, &loss)) == 1)
+    while ((code = backend_step(&course->backend, NULL, 0, NULL, NULL, &loss)) == 0 && loss.count)
         note(course, &loss);
     assert_int_equal(code, 0);
 }
@@ -352,9 +352,10 @@ static struct trainer_times step_apart(struct training *training, struct trainer
     assert_int_equal(backend_step(&training->backend, batch, 0, NULL, NULL, &loss), 0);
     if (training->backend.config.late) {
         assert_int_equal(loss.count, 0);
-        assert_int_equal(backend_finish(&training->backend, 0, NULL, NULL, &loss), 1);
+        assert_int_equal(backend_step(&training->backend, NULL, 0, NULL, NULL, &loss), 0);
         struct backend_loss none;
-        assert_int_equal(backend_finish(&training->backend, 0, NULL, NULL, &none), 0);
+        assert_int_equal(backend_step(&training->backend, NULL, 0, NULL, NULL, &none), 0);
+        assert_int_equal(none.count, 0);
     }
     assert_int_equal(loss.counted, BATCH);
     return loss.times;

@@ -168,7 +168,7 @@ static void catch_up(struct job *job)
     struct backend_loss loss;
     int code;
 
-    while ((code = backend_finish(&job->backend, 0.1, NULL, NULL, &loss)) == 1) {
+    while ((code = backend_step(&job->backend, NULL, 0.1, NULL, NULL, &loss)) == 0 && loss.count) {
         assert_int_equal(loss.count, BATCH);
         update(job, STEPS, &loss);
     }
@@ -233,8 +233,9 @@ static void what_nodes_put_out(void **unused)
     must(backend_load(&backend, weights, NULL, NULL));
     for (int i = 0; i < 5 && code == 0; i++)
         code = backend_infer(&backend, &batch, NULL, &loss);
-    while (code == 0 && (code = backend_finish(&backend, 0, NULL, NULL, &loss)) == 1)
-        code = 0;
+    do
+        code = code ? code : backend_step(&backend, NULL, 0, NULL, NULL, &loss);
+    while (code == 0 && loss.count);
     must(code);
     assert_true(calibration.histograms[1].largest > 0);
     backend_close(&backend);

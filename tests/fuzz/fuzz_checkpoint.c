@@ -7,7 +7,7 @@
 #include "base/crc32c.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "trainer/checkpoint.h"
+#include "trainer/weights.h"
 
 enum { PARAMETERS = 6, STATISTICS = 2 };
 

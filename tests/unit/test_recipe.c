@@ -8,7 +8,7 @@
 #include "base/crc32c.h"
 #include "base/file.h"
 #include "trainer/backend.h"
-#include "trainer/checkpoint.h"
+#include "trainer/weights.h"
 #include "trainer/profile.h"
 #include "trainer/training.h"
 #include "trainer/trainer.h"

@@ -417,7 +417,7 @@ static void fuse_epilogue(struct fuser *fuser, uint32_t convolution)
                      (user->relu ? (uint32_t)DNN_RECTIFIED : 0);
     }
     /* Engines for these are compiled on request, which requires a device. */
-    if (!fusion || own->fusion[DNN_FORWARD] || !dnn_has_device(model->dnn))
+    if (!fusion || own->fusion[DNN_FORWARD] || model->outlined)
         return;
     /* Our steps read and write the output, and read what is added. */
     const struct way ways[] = {

@@ -358,8 +358,8 @@ static struct cuda_step norm_step(const struct emitter *builder, const struct cu
 
     step.norm_backward.pixels = pixels_of(builder, norm);
     step.norm_backward.norm = cuda_norm(model, norm);
-    step.norm_backward.d_gamma = cuda_gradient(model, row->gamma);
-    step.norm_backward.d_beta = cuda_gradient(model, row->beta);
+    step.norm_backward.d_gamma = model->given[row->gamma];
+    step.norm_backward.d_beta = model->given[row->beta];
     step.norm_backward.abc = cuda_norm_row(model, norm, CUDA_ABC);
     reads(&step, &step.norm_backward.x, x);
     return step;
@@ -565,7 +565,7 @@ static void emit_convolution_backward(struct emitter *builder, const struct cuda
     if (node->bias != CUDA_NONE) {
         struct cuda_step bias = step_of(&cuda_kernel_bias_gradient, own->node);
         bias.bias_gradient.pixels = pixels_of(builder, own->node);
-        bias.bias_gradient.d_bias = cuda_gradient(model, node->bias);
+        bias.bias_gradient.d_bias = model->given[node->bias];
         reads(&bias, &bias.bias_gradient.d_output, d_output);
         add_step(builder, &bias);
     }
@@ -574,7 +574,7 @@ static void emit_convolution_backward(struct emitter *builder, const struct cuda
     reads(&weight, &of[DNN_INPUT],
           input_of(builder, own->fusion[DNN_WEIGHT] & DNN_PROLOGUE ? before : own, 0));
     reads(&weight, &of[DNN_OUTPUT], d_output);
-    of[DNN_WEIGHTS] = cuda_gradient(model, node->weight);
+    of[DNN_WEIGHTS] = model->given[node->weight];
     add_convolution(builder, &weight);
     if (!before->needs_gradient)
         return;
@@ -682,7 +682,7 @@ static void emit_dropout(struct emitter *builder, const struct cuda_block *own, 
 
     step.dropout.pixels = pixels_of(builder, own->node);
     step.dropout.plane = node->shape.height * node->shape.width;
-    step.dropout.key = cuda_dropout_key(model, own->node);
+    step.dropout.key = (const uint64_t *)(const void *)(model->header + 1) + own->node;
     step.dropout.rate = node->dropout_rate;
     reads(&step, &step.dropout.input, back ? whole : input_of(builder, own, 0));
     writes(&step, &step.dropout.output, result);
@@ -732,8 +732,6 @@ static void emit_input(struct emitter *builder, const struct cuda_block *own)
                                           .images = builder->program->count,
                                           .height = shape->height,
                                           .width = shape->width,
-                                          .source_height = shape->height,
-                                          .source_width = shape->width,
                                           .channels = CUDA_IMAGE_CHANNELS};
     for (int c = 0; c < 3; c++) {
         step.input.to.mean[c] = backend_mean[c];

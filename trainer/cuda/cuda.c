@@ -164,11 +164,7 @@ static int upload_batch(struct cuda_flights *flights, const struct trainer_batch
 
     assert(flights->given - flights->reported < flights->slot_count);
     flight->rows = slot->rows;
-    flight->count = batch->count;
-    flight->learns = batch->learns;
-    flight->labelled = batch->labels != NULL;
-    flight->continues = batch->continues;
-    flight->label_smoothing = batch->label_smoothing;
+    flight->batch = *batch;
     flight->updated = flight->update_reported = false;
     flights->waited_ns += batch->waited_ns;
     int code = mark_moment(model, flight, CUDA_UPLOAD);
@@ -217,7 +213,7 @@ static int start_flight(struct cuda_flights *flights, struct cuda_program *progr
         code = mark_moment(model, flight, CUDA_STEP_END);
     if (code == 0)
         code = runtime_copy(flight->report, model->report, sizeof *flight->report, stream);
-    if (code == 0 && flight->learns && !flight->continues && model->host_gradients)
+    if (code == 0 && flight->batch.learns && !flight->batch.continues && model->host_gradients)
         code = runtime_copy(model->host_gradients, model->gradients,
                             model->graph->parameter_floats * sizeof(float), stream);
     if (code == 0)
@@ -272,7 +268,7 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
     if (code == 0)
         code = time_between(moments[CUDA_COMPUTE], moments[CUDA_STEP_END], &times->compute_ns);
     /* What summing gradients, or copying them to the host, took beyond the rest of the step. */
-    if (code == 0 && flight->learns && !flight->continues) {
+    if (code == 0 && flight->batch.learns && !flight->batch.continues) {
         if (model->config.enqueue) {
             times->exchange_ns = took_ns < times->compute_ns ? took_ns : times->compute_ns;
             times->compute_ns -= times->exchange_ns;
@@ -309,8 +305,8 @@ static int land_flight(struct cuda_flights *flights, struct backend_loss *loss)
         return code;
     assert(flights->reported < flights->started);
     flights->reported++;
-    *loss = (struct backend_loss){.count = flight->count};
-    if (flight->labelled) {
+    *loss = (struct backend_loss){.count = flight->batch.count};
+    if (flight->batch.labels) {
         loss->loss = found->counted ? found->loss / found->counted : 0;
         loss->correct = found->correct;
         loss->correct_top5 = found->correct_top5;
@@ -438,7 +434,7 @@ static int cuda_run(void *state, const struct trainer_batch *batch, struct backe
         code = upload_batch(flights, batch);
     if (code == 0 && flights->given - flights->started > held_most) {
         flight = flight_of(flights, flights->started); /* the oldest */
-        code = find_program(cuda, flight->count, flight->learns, &program);
+        code = find_program(cuda, flight->batch.count, flight->batch.learns, &program);
         if (code == 0)
             code = start_flight(flights, program);
     }
@@ -475,7 +471,7 @@ static int cuda_run(void *state, const struct trainer_batch *batch, struct backe
         if (code == 0)
             code = calibration_check(calibration);
     }
-    if (code || !flight || flight->continues || !batch->ready)
+    if (code || !flight || flight->batch.continues || !batch->ready)
         return code;
     for (uint32_t i = 0; i < program->step_count && code == 0; i++) /* all gradients are final */
         if (program->steps[i].kernel == &cuda_kernel_ready)

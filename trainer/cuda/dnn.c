@@ -828,11 +828,6 @@ static int remake_config(const struct dnn *dnn, struct dnn_graph *graph,
 
 /* ---- autotuning ---- */
 
-bool dnn_has_device(const struct dnn *dnn)
-{
-    return dnn->config.runtime != NULL;
-}
-
 /* Of some plans for a shape. */
 struct rivals {
     const struct dnn *dnn;

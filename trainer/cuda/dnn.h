@@ -41,8 +41,6 @@ const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, 
 /* Take what the first engine does that was not used since the last call, although the fastest:
  * it computes something else, or does not run. false: none. */
 bool dnn_take_wrong(struct dnn *dnn, char wrong[DNN_WRONG_BYTES]);
-/* Return whether plans run on a device here, not on a described one. */
-bool dnn_has_device(const struct dnn *dnn);
 
 /* Start it on the runtime's stream. */
 int dnn_run(const struct dnn *dnn, const struct dnn_plan *plan, const struct dnn_tensors *tensors);

@@ -541,7 +541,7 @@ static void verify_statistics(struct verifier *v, const double *moments,
 
 enum { ROW_D_GAMMA, ROW_D_BETA, ROW_ABC, NORM_ROWS = ROW_ABC + 3 };
 
-/* Gradients of gamma and beta, and a, b, c made of them: kernels/columns.cuh. |x| is below 1. */
+/* Gradients of gamma and beta, and a, b, c made of them: kernels/launch.cuh. |x| is below 1. */
 static void verify_norm(struct verifier *v, bool beside, const double *moments,
                         const struct device_pixels *pixels)
 {

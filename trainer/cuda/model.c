@@ -566,16 +566,6 @@ float *cuda_parameter(const struct cuda_model *model, uint32_t parameter)
     return model->parameters + model->graph->parameters[parameter].offset;
 }
 
-void *cuda_gradient(const struct cuda_model *model, uint32_t parameter)
-{
-    return model->given[parameter];
-}
-
-const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node)
-{
-    return (const uint64_t *)(const void *)(model->header + 1) + node;
-}
-
 int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header)
 {
     return (int32_t *)(void *)((uint64_t *)(void *)(header + 1) + model->graph->node_count);

@@ -135,8 +135,6 @@ struct dnn_shape cuda_shape(const struct cuda_model *model, uint32_t images, uin
 float *cuda_norm_row(const struct cuda_model *model, uint32_t node, enum cuda_norm_row row);
 struct device_norm cuda_norm(const struct cuda_model *model, uint32_t node);
 float *cuda_parameter(const struct cuda_model *model, uint32_t parameter);
-void *cuda_gradient(const struct cuda_model *model, uint32_t parameter);
-const uint64_t *cuda_dropout_key(const struct cuda_model *model, uint32_t node);
 /* dnn_find(); remember that an engine was not used since it is wrong. */
 const struct dnn_plan *cuda_find_plan(struct cuda_model *model, uint32_t node,
                                       const struct dnn_shape *shape, int *code);

@@ -26,7 +26,6 @@ static const float wire_scale = 1024;
 
 struct nccl_state {
     struct exchange_config config;
-    struct buckets buckets;
     ncclComm_t ranks;
     uint16_t *wire; /* the gradients in FP16; NULL: they travel as they are */
     float factor;   /* of each rank's */
@@ -94,10 +93,9 @@ static int nccl_open(void *state, const void *settings_given, const struct excha
     if (!config->on_device)
         return fail(EINVAL, "exchange nccl sums on GPUs: use --backend cuda, or --exchange mpi");
     nccl->config = *config;
-    nccl->buckets = config->buckets;
     if (settings->ctas)
         limits.maxCTAs = (int)settings->ctas;
-    else if (nccl->buckets.count > 1)
+    else if (nccl->config.buckets.count > 1)
         limits.maxCTAs = OVERLAPPED_CTAS_MAX;
     /* The first rank creates an identity, before NCCL is initialised. */
     int code = place->rank == 0 ? check_nccl(NULL, ncclGetUniqueId(&id), "make an identity") : 0;
@@ -196,7 +194,7 @@ static int nccl_ready(void *state, uint64_t done)
     uint64_t start, count;
     int code = 0;
 
-    while (code == 0 && buckets_next(&nccl->buckets, done, &start, &count)) {
+    while (code == 0 && buckets_next(&nccl->config.buckets, done, &start, &count)) {
         float *part = nccl->config.gradients + start;
         uint16_t *wire = nccl->wire ? nccl->wire + start : NULL;
         void *sent = wire ? (void *)wire : part;
@@ -211,8 +209,8 @@ static int nccl_ready(void *state, uint64_t done)
         if (code == 0 && wire)
             code = device_widen(DEVICE_FP16, count, wire, 1 / nccl->factor, part, nccl->stream);
     }
-    if (code == 0 && nccl->buckets.started == nccl->buckets.count) {
-        nccl->buckets.started = 0;
+    if (code == 0 && nccl->config.buckets.started == nccl->config.buckets.count) {
+        nccl->config.buckets.started = 0;
         code = order_streams(nccl, nccl->stream, compute);
     }
     return code;

@@ -116,9 +116,9 @@ static int run_steps(const struct cuda_program *program, const struct cuda_fligh
 int cuda_program_start(struct cuda_program *program, const struct cuda_flight *flight)
 {
     const struct cuda_model *model = program->model;
-    const int variant = flight->continues && model->config.enqueue; /* without the exchange */
-    const bool again = program->labelled == flight->labelled &&
-                       program->label_smoothing == flight->label_smoothing;
+    const int variant = flight->batch.continues && model->config.enqueue; /* without the exchange */
+    const bool again = program->labelled == (flight->batch.labels != NULL) &&
+                       program->label_smoothing == flight->batch.label_smoothing;
     void **graph = &program->graphs[variant];
 
     assert(program->steps[0].kernel == &cuda_kernel_input);
@@ -131,8 +131,8 @@ int cuda_program_start(struct cuda_program *program, const struct cuda_flight *f
     if (!again || !program->has_run[variant] || !model->settings->graph ||
         !model->runtime.captures) {
         program->has_run[variant] = true;
-        program->labelled = flight->labelled;
-        program->label_smoothing = flight->label_smoothing;
+        program->labelled = flight->batch.labels != NULL;
+        program->label_smoothing = flight->batch.label_smoothing;
         return run_steps(program, flight, 1, program->step_count);
     }
     if (!*graph) {
@@ -271,10 +271,10 @@ static int launch_loss(const struct cuda_model *model, const struct cuda_flight 
     void *stream = model->runtime.stream;
     int code = 0;
 
-    if (flight->labelled)
+    if (flight->batch.labels)
         code = device_cross_entropy(model->type, step->loss.images, step->loss.classes,
                                     step->loss.logits, cuda_labels(model, model->header),
-                                    flight->label_smoothing, &model->header->gradient_scale,
+                                    flight->batch.label_smoothing, &model->header->gradient_scale,
                                     step->loss.d_logits, model->per_image, &model->report->loss,
                                     stream);
     if (code == 0 && !step->loss.training)
@@ -299,7 +299,7 @@ static int launch_ready(const struct cuda_model *model, const struct cuda_flight
     if (model->table.collected)
         code =
             device_collect(&model->table, step->ready.first_chunk, step->ready.chunk_count, stream);
-    if (code || !config->enqueue || flight->continues)
+    if (code || !config->enqueue || flight->batch.continues)
         return code;
     if (last)
         code = device_stamp(&model->report->gradients_ns, stream);

@@ -33,10 +33,9 @@ struct cuda_flight {
     struct cuda_header *staged; /* pinned, as the report */
     struct cuda_report *report;
     void *moments[CUDA_MOMENTS];
-    const uint8_t *rows; /* on the device */
-    uint32_t count;      /* images */
-    bool learns, labelled, continues, updated, update_reported;
-    double label_smoothing;
+    const uint8_t *rows;        /* on the device */
+    struct trainer_batch batch; /* as it was given; its rows and labels are the caller's again */
+    bool updated, update_reported;
     uint64_t waited_ns; /* time the host waited for batches before starting this one */
 };
 

@@ -28,7 +28,6 @@ enum { IN_PLACE_MOST = 3 };
 struct exchange_mpi_state {
     MPI_Comm ranks; /* a private communicator, so no other message is mistaken for gradients */
     struct exchange_config config;
-    struct buckets buckets;
     float *own;            /* this rank's gradients; NULL: summed in place */
     MPI_Request *requests; /* one per bucket */
     MPI_Status *statuses;  /* as many: MPICH's headers make gcc warn about MPI_STATUSES_IGNORE */
@@ -58,15 +57,14 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
         return code;
     if (config->on_device)
         return fail(ENOTSUP, "exchange mpi: cannot access gradients on a device");
-    mpi->buckets = config->buckets;
-    for (uint32_t i = 0; i < mpi->buckets.count; i++)
-        if (buckets_floats(&mpi->buckets, i) > INT_MAX)
+    for (uint32_t i = 0; i < mpi->config.buckets.count; i++)
+        if (buckets_floats(&mpi->config.buckets, i) > INT_MAX)
             return fail(EINVAL,
                         "exchange mpi: a bucket holds at most %d floats: use more --buckets, or "
                         "fewer classes if one layer has more",
                         INT_MAX);
-    mpi->requests = memory_array(mpi->buckets.count, sizeof *mpi->requests);
-    mpi->statuses = memory_array(mpi->buckets.count, sizeof *mpi->statuses);
+    mpi->requests = memory_array(mpi->config.buckets.count, sizeof *mpi->requests);
+    mpi->statuses = memory_array(mpi->config.buckets.count, sizeof *mpi->statuses);
     if (!mpi->requests || !mpi->statuses)
         return -ENOMEM;
     if (config->ranks->place.ranks > IN_PLACE_MOST) {
@@ -74,7 +72,7 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
         if (!mpi->own)
             return -ENOMEM;
     }
-    for (uint32_t i = 0; i < mpi->buckets.count; i++)
+    for (uint32_t i = 0; i < mpi->config.buckets.count; i++)
         mpi->requests[i] = MPI_REQUEST_NULL;
     return 0;
 }
@@ -98,7 +96,8 @@ static void mpi_close(void *state, bool failed)
 static int progress(struct exchange_mpi_state *mpi, int *done)
 {
     mpi_lock();
-    const int status = MPI_Testall((int)mpi->buckets.started, mpi->requests, done, mpi->statuses);
+    const int status =
+        MPI_Testall((int)mpi->config.buckets.started, mpi->requests, done, mpi->statuses);
     mpi_unlock();
     return check_mpi(status, "add up gradients");
 }
@@ -109,18 +108,18 @@ static int mpi_ready(void *state, uint64_t done)
     uint64_t start, count;
     int code = 0, moved;
 
-    while (code == 0 && buckets_next(&mpi->buckets, done, &start, &count)) {
+    while (code == 0 && buckets_next(&mpi->config.buckets, done, &start, &count)) {
         float *sums = mpi->config.gradients + start;
         const void *from = MPI_IN_PLACE;
         if (mpi->own)
             from = memcpy(mpi->own + start, sums, count * sizeof *sums);
         mpi_lock();
         const int status = MPI_Iallreduce(from, sums, (int)count, MPI_FLOAT, MPI_SUM, mpi->ranks,
-                                          &mpi->requests[mpi->buckets.started - 1]);
+                                          &mpi->requests[mpi->config.buckets.started - 1]);
         mpi_unlock();
         code = check_mpi(status, "add up gradients");
     }
-    if (code == 0 && mpi->buckets.started)
+    if (code == 0 && mpi->config.buckets.started)
         code = progress(mpi, &moved);
     return code;
 }
@@ -151,7 +150,7 @@ static int mpi_finish(void *state)
         else
             ranks_pause(waited_ns);
     }
-    mpi->buckets.started = 0;
+    mpi->config.buckets.started = 0;
     return 0;
 }
 
