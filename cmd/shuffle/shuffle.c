@@ -73,7 +73,7 @@ void shuffle_print_set(const struct survey *survey)
                  words_count(catalog->shard_count, shards),
                  bytes_text(catalog->record_bytes_total, bytes, sizeof bytes), survey->classes,
                  survey->labels.of ? "labels read" : "assumed sorted",
-                 (unsigned long long)survey->settings->batch_size);
+                 (unsigned long long)survey->settings->job.batch_size);
 }
 
 void shuffle_print_heading(const struct shuffle_row *row)
@@ -219,10 +219,10 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
                                                                   : "records",
                                "classes", (json_int_t)survey->classes);
     /* Which files these figures are of, and whose. */
-    struct result *result = survey->settings->data ? memory_zeroed(sizeof *result) : NULL;
+    struct result *result = survey->settings->job.read.data ? memory_zeroed(sizeof *result) : NULL;
     const struct ranks here = ranks_alone();
     if (result) {
-        result_describe(result, survey->settings->data, survey->format.plugin->name,
+        result_describe(result, survey->settings->job.read.data, survey->format.plugin->name,
                         survey->catalog);
         json_object_set_new(object, "dataset", report_dataset(result));
         json_object_set_new(object, "place",
@@ -479,55 +479,33 @@ static int read_once(const struct survey *survey, struct shuffle_row *row)
 {
     struct shuffle_speed *speed = &row->speed;
     struct result result = {0};
-    struct job job = {0};
-    const struct shuffle_settings *settings = survey->settings;
-    const char *texts[][2] = {
-        {"data", settings->data},     {"format", settings->format},
-        {"shuffle", row->order},      {"decode", plugin_idle(decoder_registry)->name},
-        {"reader", settings->reader}, {"trainer", plugin_idle(trainer_registry)->name}};
-    int code = option_defaults(job_options, &job);
-    for (size_t i = 0; code == 0 && i < sizeof texts / sizeof *texts; i++)
-        code = option_set(job_options, &job, texts[i][0], texts[i][1], texts[i][0]);
-    job.order.partition = (int)row->partition;
-    job.order.remainder = settings->remainder;
-    job.order.ranks = row->ranks;
-    job.order.seed = settings->seed;
-    job.batch_size = settings->batch_size;
-    job.read.block_bytes = settings->block_bytes;
-    job.order.window = settings->window;
-    job.read.iodepth = settings->iodepth;
-    job.read.direct = settings->direct;
-    job.read.memory_bytes = settings->memory_bytes;
-    job.order.limit_samples = settings->limit_samples;
-    job.cold.drop_caches = JOB_DROP_YES;
-    job.calibrate = false;
-    job.runs = 1;
+    struct job job = survey->settings->job;
 
+    job.order.shuffle = (char *)(uintptr_t)row->order;
+    job.order.partition = (int)row->partition;
+    job.order.ranks = row->ranks;
+    int code = run_jobs(&job, 1, NULL, NULL, &result);
+    if (code == 0 && result.run_count == 0)
+        code = fail(EPROTO, "%s: invalid: %s", row->order, result.invalid_reason);
     if (code == 0) {
-        code = run_jobs(&job, 1, NULL, NULL, &result);
-        if (code == 0 && result.run_count == 0)
-            code = fail(EPROTO, "%s: invalid: %s", row->order, result.invalid_reason);
-        if (code == 0) {
-            const struct result_run *run = &result.runs[0];
-            assert(speed->runs < SHUFFLE_RUNS_MOST);
-            speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
-            speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
-            speed->runs++;
-            const char *why = result_cold_unproven(&run->cold);
-            if (*result.degraded_reason)
-                snprintf(speed->warm_reason, sizeof speed->warm_reason, "DEGRADED: %s",
-                         result.degraded_reason);
-            else if (why) /* which alone makes it invalid, too */
-                snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", why);
-            else if (!result.valid)
-                snprintf(speed->warm_reason, sizeof speed->warm_reason, "INVALID: %s",
-                         result.invalid_reason);
-            else
-                speed->cold_runs++;
-        }
-        result_destroy(&result);
+        const struct result_run *run = &result.runs[0];
+        assert(speed->runs < SHUFFLE_RUNS_MOST);
+        speed->bytes_per_s[speed->runs] = result_run_bytes_per_s(run);
+        speed->samples_per_s[speed->runs] = result_run_samples_per_s(run);
+        speed->runs++;
+        const char *why = result_cold_unproven(&run->cold);
+        if (*result.degraded_reason)
+            snprintf(speed->warm_reason, sizeof speed->warm_reason, "DEGRADED: %s",
+                     result.degraded_reason);
+        else if (why) /* which alone makes it invalid, too */
+            snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", why);
+        else if (!result.valid)
+            snprintf(speed->warm_reason, sizeof speed->warm_reason, "INVALID: %s",
+                     result.invalid_reason);
+        else
+            speed->cold_runs++;
     }
-    option_release(job_options, &job);
+    result_destroy(&result);
     if (code == -ENOMEM) {
         snprintf(speed->refused, sizeof speed->refused, "%s", fail_reason());
         return 0;
@@ -599,11 +577,11 @@ static const char *const label_choices[] = {"auto", "sorted", "read", NULL};
 /* clang-format off: one row each */
 #define FIELD(field) .offset = offsetof(struct shuffle_settings, field)
 static const struct option_spec shuffle_options[] = {
-    {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .reach = OPTION_INDEXES_SET,
+    {"data", 'd', OPTION_TEXT, FIELD(job.read.data), .metavar = "PATH", .reach = OPTION_INDEXES_SET,
      .section = "Data set",
      .summary = "file or folder of a data set; default: a hypothetical set of --records"},
-    {"format", 'f', OPTION_TEXT, FIELD(format), .fallback = "auto", .metavar = "NAME[:...]",
-     .summary = "format of the data set"},
+    {"format", 'f', OPTION_TEXT, FIELD(job.read.format), .fallback = "auto",
+     .metavar = "NAME[:...]", .summary = "format of the data set"},
     {"labels", 0, OPTION_CHOICE, FIELD(labels), .fallback = "auto", .choices = label_choices,
      .summary = "labels of --data: assumed sorted into --classes, or read from every record; "
                 "auto reads if paths hold them or the set is below 1 GiB"},
@@ -621,37 +599,38 @@ static const struct option_spec shuffle_options[] = {
      .summary = "comma-separated disjoint, sticky, shards, replicated, elastic; or all"},
     {"ranks", 0, OPTION_TEXT, FIELD(ranks), .fallback = "1", .metavar = "LIST",
      .summary = "comma-separated numbers of ranks"},
-    {"remainder", 0, OPTION_CHOICE, FIELD(remainder), .fallback = "uneven",
+    {"remainder", 0, OPTION_CHOICE, FIELD(job.order.remainder), .fallback = "uneven",
      .choices = plan_remainder_names, .summary = "how to treat samples that do not divide evenly"},
-    {"batch-size", 'B', OPTION_COUNT, FIELD(batch_size), .fallback = "256", .minimum = 1,
+    {"batch-size", 'B', OPTION_COUNT, FIELD(job.batch_size), .fallback = "256", .minimum = 1,
      .maximum = 1 << 20, .summary = "samples per batch of one rank"},
     {"epochs", 'e', OPTION_COUNT, FIELD(epochs), .fallback = "2", .minimum = 1, .maximum = 1000,
      .summary = "epochs to compute"},
-    {"seed", 0, OPTION_COUNT, FIELD(seed), .fallback = "1",
+    {"seed", 0, OPTION_COUNT, FIELD(job.order.seed), .fallback = "1",
      .summary = "random seed of the "
                 "shuffles"},
-    {"bs", 'b', OPTION_SIZE, FIELD(block_bytes), .fallback = "1MiB", .minimum = 512,
+    {"bs", 'b', OPTION_SIZE, FIELD(job.read.block_bytes), .fallback = "1MiB", .minimum = 512,
      .maximum = 1 << 30, .summary = "coalesce adjacent records into reads of at most this size"},
-    JOB_WINDOW_ROW(offsetof(struct shuffle_settings, window)),
+    JOB_WINDOW_ROW(offsetof(struct shuffle_settings, job.order.window)),
     {"as", 0, OPTION_TEXT, FIELD(as), .metavar = "FRAMEWORK",
      .summary = "shuffle, partition, window and reads of a framework: mxnet, horovod-tensorflow or "
                 "caffe2"},
 
     {"measure", 0, OPTION_FLAG, FIELD(measure), .fallback = "no", .section = "Throughput",
      .summary = "also read --data in each order with cold caches"},
-    {"reader", 'r', OPTION_TEXT, FIELD(reader), .fallback = "auto", .metavar = "NAME[:...]",
-     .summary = "I/O engine"},
-    {"direct", 0, OPTION_FLAG, FIELD(direct), .fallback = "no",
+    {"reader", 'r', OPTION_TEXT, FIELD(job.read.reader), .fallback = "auto",
+     .metavar = "NAME[:...]", .summary = "I/O engine"},
+    {"direct", 0, OPTION_FLAG, FIELD(job.read.direct), .fallback = "no",
      .summary = "bypass the page cache (O_DIRECT)"},
-    {"iodepth", 'q', OPTION_COUNT, FIELD(iodepth), .fallback = "32", .minimum = 1, .maximum = 65536,
-     .summary = "queue depth: reads in flight"},
-    {"memory", 'm', OPTION_SIZE, FIELD(memory_bytes), .fallback = "auto", .zero = "auto",
+    {"iodepth", 'q', OPTION_COUNT, FIELD(job.read.iodepth), .fallback = "32", .minimum = 1,
+     .maximum = 65536, .summary = "queue depth: reads in flight"},
+    {"memory", 'm', OPTION_SIZE, FIELD(job.read.memory_bytes), .fallback = "auto", .zero = "auto",
      .summary = "memory for records in flight and in shuffle buffers; orders that need "
                 "more are not read"},
     {"runs", 'n', OPTION_COUNT, FIELD(runs), .fallback = "3", .minimum = 1,
      .maximum = SHUFFLE_RUNS_MOST,
      .summary = "rounds, each reading every order once; reports the median"},
-    {"limit-samples", 0, OPTION_COUNT, FIELD(limit_samples), .fallback = "all", .zero = "all",
+    {"limit-samples", 0, OPTION_COUNT, FIELD(job.order.limit_samples), .fallback = "all",
+     .zero = "all",
      .summary = "end each epoch after this many samples, divided evenly among the ranks"},
 
     {"plot", 0, OPTION_TEXT, FIELD(plot), .metavar = "FILE.svg", .reach = OPTION_WRITES,
@@ -758,7 +737,7 @@ static int check_memory(const struct survey *survey, uint64_t records, uint64_t 
         (unsigned long long)records, (unsigned long long)settings->epochs,
         bytes_text(need, needed, sizeof needed),
         bytes_text(free_bytes, available, sizeof available),
-        settings->data ? "" : "use fewer --records, ");
+        settings->job.read.data ? "" : "use fewer --records, ");
 }
 
 static int open_catalog(struct survey *survey)
@@ -769,16 +748,17 @@ static int open_catalog(struct survey *survey)
     const struct format_scan scan = {.progress = show_share, .progress_context = &indexing};
 
     survey->classes = (uint32_t)settings->classes;
-    if (!settings->data) {
+    if (!settings->job.read.data) {
         if (check_memory(survey, settings->records, settings->records * sizeof(struct extent)))
             return -ENOMEM;
         survey->catalog = outline_create(settings->records, (uint32_t)settings->shards,
                                          (uint32_t)settings->sample_bytes, 0);
         return survey->catalog ? 0 : -EINVAL;
     }
-    int code = format_choose(settings->format, settings->data, &survey->format);
+    int code = format_choose(settings->job.read.format, settings->job.read.data, &survey->format);
     if (code == 0)
-        code = format_catalog(&survey->format, settings->data, true, &scan, &survey->catalog);
+        code =
+            format_catalog(&survey->format, settings->job.read.data, true, &scan, &survey->catalog);
     if (code == 0)
         format_say_remarks(survey->catalog);
     if (code == 0)
@@ -823,30 +803,31 @@ static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_p
     struct quality_terms terms = {
         .shuffle = &choice,
         .scope = {.catalog = survey->catalog,
-                  .seed = settings->seed,
+                  .seed = settings->job.order.seed,
                   .ranks = row->ranks,
                   .partition = row->partition,
-                  .remainder = (enum plan_remainder)settings->remainder,
-                  .batch_size = (uint32_t)settings->batch_size,
+                  .remainder = (enum plan_remainder)settings->job.order.remainder,
+                  .batch_size = (uint32_t)settings->job.batch_size,
                   .memory_bytes = free_bytes > taken_bytes ? free_bytes - taken_bytes : 1},
         .epochs = settings->epochs,
         .labels = survey->labels.of,
         .classes = survey->classes,
-        .reads = loader_reads(
-            survey->catalog, settings->memory_bytes ? settings->memory_bytes : UINT64_MAX,
-            &(struct read_settings){.block_bytes = settings->block_bytes}, settings->window),
+        .reads = loader_reads(survey->catalog,
+                              settings->job.read.memory_bytes ? settings->job.read.memory_bytes
+                                                              : UINT64_MAX,
+                              &settings->job.read, settings->job.order.window),
     };
     struct drawing drawing = {.terms = &terms, .panel = panel};
 
     assert(row->ranks > 0);
-    if (settings->direct)
+    if (settings->job.read.direct)
         terms.reads.alignment = DIRECT_ALIGNMENT;
     row->reads = terms.reads;
     if (panel) {
         *panel = (struct plot_panel){
             .draws = survey->catalog->record_count /
                      (row->partition == PLAN_REPLICATED ? 1 : row->ranks),
-            .batch_size = (uint32_t)settings->batch_size,
+            .batch_size = (uint32_t)settings->job.batch_size,
             .classes = survey->classes,
         };
         shuffle_title(survey, row, panel->title, sizeof panel->title);
@@ -873,9 +854,19 @@ static int look_at(struct survey *survey, struct shuffle_row *row, struct plot_p
 static int check(struct survey *survey, const struct invocation *invocation)
 {
     struct shuffle_settings *settings = invocation->settings;
-    int code = 0;
+    struct job *job = &settings->job;
+    int code = layers_complete(shuffle_options, offsetof(struct shuffle_settings, job), job);
 
-    if (settings->as) { /* the command line overrides the preset that it names */
+    if (code == 0)
+        code =
+            option_set(job_options, job, "decode", plugin_idle(decoder_registry)->name, "decode");
+    if (code == 0)
+        code =
+            option_set(job_options, job, "trainer", plugin_idle(trainer_registry)->name, "trainer");
+    job->cold.drop_caches = JOB_DROP_YES;
+    job->calibrate = false;
+    job->runs = 1;
+    if (code == 0 && settings->as) { /* the command line overrides the preset that it names */
         code = layers_preset(settings->as, shuffle_options, settings);
         if (code == 0) {
             survey->preset_order = preset_value(preset_find(settings->as), "shuffle");
@@ -884,12 +875,12 @@ static int check(struct survey *survey, const struct invocation *invocation)
     }
     if (code == 0)
         code = list_rows(survey, invocation);
-    if (code == 0 && settings->measure && !settings->data)
+    if (code == 0 && settings->measure && !settings->job.read.data)
         code = fail(EINVAL, "--measure needs --data");
     if (code == 0 && settings->plot)
         code = svg_check_path(settings->plot);
-    if (code == 0 && settings->data)
-        code = arguments_check_data("data", settings->data);
+    if (code == 0 && settings->job.read.data)
+        code = arguments_check_data("data", settings->job.read.data);
     for (int i = 0; code == 0 && i < invocation->count; i++) {
         struct plugin_choice choice;
         code = plugin_choose("shuffle", shuffle_registry, invocation->operands[i], &choice);
@@ -951,6 +942,7 @@ static int shuffle_run(const struct invocation *invocation)
     else if (carry_out(&survey))
         status = command_failed(invocation);
     catalog_destroy(survey.catalog);
+    option_release(job_options, &((struct shuffle_settings *)invocation->settings)->job);
     plugin_release(&survey.format);
     free(survey.labels.of);
     free(survey.rows);

@@ -9,6 +9,7 @@
 #include "base/stats.h"
 #include "cmd/line.h"
 #include "cmd/pack/cursor.h"
+#include "pipeline/settings/job.h"
 #include "report/svg.h"
 #include "shuffle/quality.h"
 
@@ -44,17 +45,13 @@ int plot_begin(struct svg *svg, const struct plot_panel *panels, size_t count, b
 enum { SHUFFLE_RUNS_MOST = 100 };
 
 struct shuffle_settings {
-    char *data, *format;
-    int labels; /* enum shuffle_labels */
+    struct job job; /* a read of --measure; also what orders and their reads depend on */
+    int labels;     /* enum shuffle_labels */
     uint64_t records, shards, sample_bytes, classes;
     char *partitions, *ranks;
-    int remainder;
-    uint64_t batch_size, epochs, seed, block_bytes, window;
+    uint64_t epochs, runs;
     char *as; /* a preset of shuffle/preset.h */
     bool measure;
-    char *reader;
-    bool direct;
-    uint64_t iodepth, memory_bytes, runs, limit_samples;
     char *plot, *json, *csv;
 };
 

@@ -18,7 +18,6 @@
 #include "cmd/train/report.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
-#include "cmd/help/help.h"
 #include "cmd/commands.h"
 #include "pipeline/jobs/infer.h"
 #include "pipeline/jobs/run.h"
@@ -1087,7 +1086,7 @@ static void all_of_a_training(void **unused)
 
 static void all_of_orders(void **unused)
 {
-    struct shuffle_settings settings = {.batch_size = 32, .measure = true, .runs = 3};
+    struct shuffle_settings settings = {.job.batch_size = 32, .measure = true, .runs = 3};
     struct catalog catalog = {
         .record_count = 12000, .shard_count = 24, .record_bytes_total = 5 * GIB};
     struct shuffle_row rows[4] = {
