@@ -430,23 +430,8 @@ struct rank_reader {
     struct reader reader;
     struct chunk_read *reads, *idle;
     uint32_t rank; /* whose files it reads */
-    uint32_t file; /* next read: file and offset */
-    uint64_t at;
     struct rank_figures *figures;
 };
-
-/* Move to the rank's next file with bytes left. Returns false at the end. */
-static bool find_next(struct rank_reader *rank)
-{
-    const struct snapshot *snapshot = &rank->reading->snapshot;
-
-    while (rank->file < snapshot->file_count && (snapshot->files[rank->file].rank != rank->rank ||
-                                                 rank->at == snapshot->files[rank->file].bytes)) {
-        rank->file++;
-        rank->at = 0;
-    }
-    return rank->file < snapshot->file_count;
-}
 
 /* Wait for reads and verify their data; damaged chunks are counted and are not a failure. */
 static int take_chunks(struct rank_reader *rank)
@@ -470,43 +455,6 @@ static int take_chunks(struct rank_reader *rank)
         reader_release(&rank->reader, done[i]);
         read->next = rank->idle;
         rank->idle = read;
-    }
-    return code;
-}
-
-static int read_files(struct rank_reader *rank)
-{
-    const struct read_phase *reading = rank->reading;
-    const struct snapshot *snapshot = &reading->snapshot;
-    int code = 0;
-
-    while (code == 0 && (find_next(rank) || rank->reader.in_flight)) {
-        struct chunk_read *read = rank->idle;
-        if (flag_get(&reading->team.stopped) || flag_get(&stop_asked))
-            return fail(EINTR, "interrupted");
-        if (find_next(rank) && read) {
-            const struct snapshot_file *file = &snapshot->files[rank->file];
-            const uint64_t left = file->bytes - rank->at;
-            const uint32_t bytes =
-                left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
-            read->chunk = file->first_chunk + rank->at / snapshot->chunk_bytes;
-            assert(read->chunk < snapshot->chunk_count);
-            read->request = (struct read_request){.offset = file->offset + rank->at,
-                                                  .shard = snapshot->is_single ? 0 : rank->file,
-                                                  .bytes = bytes,
-                                                  .needed = bytes,
-                                                  .region = read->request.region,
-                                                  .buffer = read->request.buffer,
-                                                  .owner = read};
-            code = reader_submit(&rank->reader, &read->request);
-            if (code == 0) {
-                rank->idle = read->next;
-                rank->at += bytes;
-            }
-        } else
-            code = take_chunks(rank);
-        if (code == -EAGAIN)
-            code = take_chunks(rank);
     }
     return code;
 }
@@ -543,8 +491,44 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
         code = fail(EINVAL, "--direct: this storage wants reads aligned to %u bytes",
                     rank.reader.traits.alignment);
     rank_team_wait(&reading->team);
-    if (code == 0)
-        code = read_files(&rank);
+    uint32_t next = 0; /* file of the next read, */
+    uint64_t at = 0;   /* and where in it */
+    while (code == 0) {
+        while (next < snapshot->file_count &&
+               (snapshot->files[next].rank != rank.rank || at == snapshot->files[next].bytes)) {
+            next++;
+            at = 0;
+        }
+        const bool has_more = next < snapshot->file_count;
+        struct chunk_read *read = rank.idle;
+        if (!has_more && rank.reader.in_flight == 0)
+            break;
+        if (flag_get(&reading->team.stopped) || flag_get(&stop_asked)) {
+            code = fail(EINTR, "interrupted");
+        } else if (has_more && read) {
+            const struct snapshot_file *file = &snapshot->files[next];
+            const uint64_t left = file->bytes - at;
+            const uint32_t bytes =
+                left < snapshot->chunk_bytes ? (uint32_t)left : snapshot->chunk_bytes;
+            read->chunk = file->first_chunk + at / snapshot->chunk_bytes;
+            assert(read->chunk < snapshot->chunk_count);
+            read->request = (struct read_request){.offset = file->offset + at,
+                                                  .shard = snapshot->is_single ? 0 : next,
+                                                  .bytes = bytes,
+                                                  .needed = bytes,
+                                                  .region = read->request.region,
+                                                  .buffer = read->request.buffer,
+                                                  .owner = read};
+            code = reader_submit(&rank.reader, &read->request);
+            if (code == 0) {
+                rank.idle = read->next;
+                at += bytes;
+            }
+        } else
+            code = take_chunks(&rank);
+        if (code == -EAGAIN)
+            code = take_chunks(&rank);
+    }
     rank.figures->line.wall_ns = rank_team_elapsed_ns(&reading->team);
     rank.figures->latency_ns = rank.reader.figures.latency_ns;
     if (number == 0) {

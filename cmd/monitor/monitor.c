@@ -13,7 +13,6 @@
 #include "base/stop.h"
 #include "base/file.h"
 #include "cmd/commands.h"
-#include "cmd/outputs.h"
 #include "report/report.h"
 #include "report/words.h"
 #include "telemetry/series.h"

@@ -53,11 +53,10 @@ void transport_close(struct transport *transport, bool failed)
     plugin_release(&transport->choice);
 }
 
-const char *transport_describe(const struct transport *transport, char *text)
+void transport_describe(const struct transport *transport, char *text)
 {
     text[0] = '\0';
     transport->ops->describe(transport->state, text, TRANSPORT_TEXT_BYTES);
-    return text;
 }
 
 int transport_start(struct transport *transport, const struct transport_message *message,

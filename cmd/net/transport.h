@@ -86,8 +86,8 @@ int transport_choose(struct transport *transport, const char *text);
 /* Collective. All fail alike. Call transport_close() in either case. */
 int transport_open(struct transport *transport, const struct transport_config *config);
 void transport_close(struct transport *transport, bool failed);
-/* text: TRANSPORT_TEXT_BYTES. Returns text. */
-const char *transport_describe(const struct transport *transport, char *text);
+/* text: TRANSPORT_TEXT_BYTES. */
+void transport_describe(const struct transport *transport, char *text);
 
 /* Send a message, or receive it. */
 int transport_start(struct transport *transport, const struct transport_message *message,
