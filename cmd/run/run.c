@@ -850,19 +850,6 @@ static int prepare_data(void *context)
     return synthetic_prepare(context);
 }
 
-/* Generate the set if it is absent. Returns COMMAND_OK, or the exit status of the job. */
-static int find_data_of(const struct invocation *invocation, struct jobs *jobs, struct job *job,
-                        bool *is_missing)
-{
-    *is_missing = false;
-    store_set_timeout(job->read.io_timeout_ns);
-    int code = job->read.data ? 0 : ranks_in_turn(&jobs->ranks, prepare_data, job);
-    *is_missing = code == -ENOENT && job->dry_run;
-    if (*is_missing && speaks(jobs))
-        puts(fail_reason());
-    return code && !*is_missing ? tell_failure(invocation, jobs) : COMMAND_OK;
-}
-
 /* Compare each job with the first, from JSON like `iobench compare`. Returns 0 or -errno. */
 static int compare(const struct jobs *jobs, const json_t *all, struct outputs *outputs)
 {
@@ -899,40 +886,59 @@ static int compare(const struct jobs *jobs, const json_t *all, struct outputs *o
     return code;
 }
 
-/* Returns enum command_exit. */
-static int carry_out_in_turns(const struct invocation *invocation, struct jobs *jobs,
-                              struct outputs *outputs)
+/* Jobs are compared that alternate in one session. */
+static bool compares(const struct jobs *jobs)
 {
-    struct result *results = memory_array(jobs->count, sizeof *results);
+    return jobs->take_turns && !jobs->jobs[0].dry_run;
+}
+
+/* Run one job, or all in turns. rates: for its rates, or NULL. Returns enum command_exit. */
+static int carry_out(const struct invocation *invocation, struct jobs *jobs, struct job *list,
+                     size_t count, struct outputs *outputs, struct job_rates *rates)
+{
+    struct result *results = memory_array(count, sizeof *results);
     struct line progress = line_start();
-    const struct run_observer observer = {.progress = speaks(jobs) ? progress_show : NULL,
-                                          .context = &progress};
-    bool *synthetic = memory_array(jobs->count, sizeof *synthetic), is_missing, is_whole = true;
-    json_t *all = json_array();
+    struct start_at start = {.text = count == 1 ? list->start_at : NULL, .ranks = &jobs->ranks};
+    const struct run_observer observer = {
+        .progress = speaks(jobs) ? progress_show : NULL,
+        .context = &progress,
+        .gate = jobs->gate   ? member_wait
+                : start.text ? start_at_wait
+                             : NULL,
+        .gate_context = jobs->gate ? (void *)(uintptr_t)jobs->gate : &start,
+    };
+    bool *synthetic = memory_array(count, sizeof *synthetic), is_missing = false, is_whole = true;
+    json_t *all = compares(jobs) ? json_array() : json_incref(jobs->documents);
     int status = results && synthetic ? COMMAND_OK : command_failed(invocation);
 
-    for (size_t i = 0; i < jobs->count && status == COMMAND_OK; i++) {
-        synthetic[i] = !jobs->jobs[i].read.data;
-        status = find_data_of(invocation, jobs, &jobs->jobs[i], &is_missing);
+    for (size_t i = 0; i < count && status == COMMAND_OK; i++) {
+        struct job *job = &list[i];
+        store_set_timeout(job->read.io_timeout_ns);
+        synthetic[i] = !job->read.data; /* generated if it is absent */
+        const int code = synthetic[i] ? ranks_in_turn(&jobs->ranks, prepare_data, job) : 0;
+        is_missing = code == -ENOENT && job->dry_run;
+        if (is_missing && speaks(jobs))
+            puts(fail_reason());
+        status = code && !is_missing ? tell_failure(invocation, jobs) : COMMAND_OK;
     }
-    if (status == COMMAND_OK) {
-        int code = run_jobs(jobs->jobs, (uint32_t)jobs->count, &jobs->ranks, &observer, results);
+    if (status == COMMAND_OK && !is_missing) {
+        const int code = run_jobs(list, (uint32_t)count, &jobs->ranks, &observer, results);
         line_clear(&progress);
         status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
-        for (size_t i = 0; i < jobs->count; i++) {
-            results[i].data_was_made = results[i].data_was_made || synthetic[i];
+        for (size_t i = 0; i < count; i++) {
+            results[i].data_was_made |= synthetic[i];
             is_whole &= results[i].valid;
-            if (i && speaks(jobs) && !takes_stdout(&jobs->jobs[i]))
+            if (i && speaks(jobs) && !takes_stdout(&list[i]))
                 putchar('\n');
             const int shown =
-                speaks(jobs) ? show(invocation, &results[i], outputs, all, NULL) : COMMAND_OK;
+                speaks(jobs) ? show(invocation, &results[i], outputs, all, rates) : COMMAND_OK;
             status = shown ? shown : status;
         }
         status = is_whole || status ? status : COMMAND_FAILED;
-        if (speaks(jobs) && is_whole && json_array_size(all) == jobs->count &&
+        if (compares(jobs) && speaks(jobs) && is_whole && json_array_size(all) == count &&
             compare(jobs, all, outputs))
             status = command_failed(invocation);
-        for (size_t i = 0; i < jobs->count; i++)
+        for (size_t i = 0; i < count; i++)
             result_destroy(&results[i]);
     }
     json_decref(all);
@@ -951,36 +957,12 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
 
     for (size_t i = 0; rates && i < jobs->count; i++) {
         struct job *job = &jobs->jobs[i];
-        const bool synthetic = !job->read.data;
-        struct start_at start = {.text = job->start_at, .ranks = &jobs->ranks};
-        bool is_missing;
         if (i && ranks_meet(&jobs->ranks, stop_check(), NULL))
             break;
         if (i && speaks(jobs) && !takes_stdout(job))
             putchar('\n');
         has_table = has_table && !takes_stdout(job);
-        int job_status = find_data_of(invocation, jobs, job, &is_missing);
-        if (job_status == COMMAND_OK && !is_missing) {
-            struct line progress = line_start();
-            const struct run_observer observer = {
-                .progress = speaks(jobs) ? progress_show : NULL,
-                .context = &progress,
-                .gate = jobs->gate      ? member_wait
-                        : job->start_at ? start_at_wait
-                                        : NULL,
-                .gate_context = jobs->gate ? (void *)(uintptr_t)jobs->gate : &start,
-            };
-            struct result result;
-            int code = run_jobs(job, 1, &jobs->ranks, &observer, &result);
-            line_clear(&progress);
-            job_status = code ? tell_failure(invocation, jobs) : COMMAND_OK;
-            result.data_was_made = result.data_was_made || synthetic;
-            if (speaks(jobs))
-                job_status = show(invocation, &result, outputs, jobs->documents, &rates[i]);
-            else if (!result.valid)
-                job_status = COMMAND_FAILED;
-            result_destroy(&result);
-        }
+        const int job_status = carry_out(invocation, jobs, job, 1, outputs, &rates[i]);
         status = job_status ? job_status : status;
     }
     if (rates && has_table && !flag_get(&stop_asked)) {
@@ -1042,8 +1024,8 @@ static int carry_out_jobs(const struct invocation *invocation, struct jobs *jobs
         if (outputs_open(&outputs, jobs->count)) {
             status = command_failed(invocation);
         } else {
-            status = jobs->take_turns && !jobs->jobs[0].dry_run
-                         ? carry_out_in_turns(invocation, jobs, &outputs)
+            status = compares(jobs)
+                         ? carry_out(invocation, jobs, jobs->jobs, jobs->count, &outputs, NULL)
                          : carry_out_each(invocation, jobs, &outputs);
             if (outputs_finish(&outputs))
                 status = command_failed(invocation);
