@@ -64,6 +64,8 @@ static const struct sandbox_place {
     {"/nix/store", LANDLOCK_RUN},
     {"/proc/self/task", LANDLOCK_WRITE | LANDLOCK_PIN}, /* thread names */
     {"/", LANDLOCK_LIST},
+    {"/*", LANDLOCK_READ | LANDLOCK_PIN},
+    {"/.[!.]*", LANDLOCK_READ | LANDLOCK_PIN},
     {"/dev/null", DEVICE},
     {"/dev/zero", DEVICE},
     {"/dev/full", DEVICE},
@@ -95,7 +97,9 @@ static void allow_places(struct sandbox *sandbox, const struct sandbox_place *pl
     for (size_t i = 0; i < count && sandbox->code == 0; i++) {
         sandbox->code = folder_names_matching(&found, places[i].pattern);
         for (size_t k = 0; k < found.count; k++)
-            allow(sandbox, found.list[k], places[i].access);
+            /* What holds /dev is not read as a whole: all other folders in "/" have a rule each. */
+            if (!(places[i].access & LANDLOCK_READ) || !store_is_within("/dev", found.list[k]))
+                allow(sandbox, found.list[k], places[i].access);
         folder_names_release(&found);
     }
 }
@@ -352,16 +356,6 @@ int sandbox_enter(const struct invocation *invocation, const void *settings, siz
     sandbox.code = landlock_open(&sandbox.rules, sandbox.network || launched);
     collect_paths(&sandbox, invocation, settings, count);
     allow_places(&sandbox, system_places, sizeof system_places / sizeof *system_places);
-    /* A rule of "/" would cover /dev, so each folder in it has one. */
-    static const char *const patterns[] = {"/*", "/.[!.]*"};
-    struct folder_names found;
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && sandbox.code == 0; i++) {
-        sandbox.code = folder_names_matching(&found, patterns[i]);
-        for (size_t k = 0; k < found.count; k++)
-            if (!store_is_within("/dev", found.list[k]))
-                allow(&sandbox, found.list[k], LANDLOCK_READ | LANDLOCK_PIN);
-        folder_names_release(&found);
-    }
     /* Allow starting this program, and what CUDA and MPI start. */
     static const char *const variables[] = {"CUDA_HOME", "OPAL_PREFIX"};
     char program[PATH_MAX];
