@@ -254,24 +254,6 @@ static bool split(const char *line, char separator, char *key, char *value)
     return true;
 }
 
-/* Add our line for one of theirs. Returns whether its key is a mark of the program. */
-static bool translate(const struct program *program, const char *key, const char *value, char *job)
-{
-    const struct translation *row = program->lines;
-    size_t used = strlen(job);
-
-    while (row->key &&
-           (strcmp(row->key, key) != 0 || (row->value && strcmp(row->value, value) != 0)))
-        row++;
-    if (!row->key)
-        return false;
-    if (row->line && value[0] && strlen(row->line) + strlen(value) + 2 < JOB_BYTES - used) {
-        used += (size_t)snprintf(job + used, JOB_BYTES - used, row->line, value);
-        snprintf(job + used, JOB_BYTES - used, "\n");
-    }
-    return row->is_mark;
-}
-
 /* ---- job files ---- */
 
 enum { JOBFILE_BYTES_MAX = 1 << 20 };
@@ -305,11 +287,21 @@ static int refuse_foreign(const char *path, const char *text)
             path);
     for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++) {
         char key[WORD_BYTES], value[WORD_BYTES], job[JOB_BYTES] = "";
+        size_t used = 0;
         bool is_theirs = false;
         for (const char *line = text; line; line = strchr(line, '\n')) {
+            const struct translation *row = programs[i].lines;
             line += *line == '\n';
-            if (split(line, programs[i].separator, key, value))
-                is_theirs |= translate(&programs[i], key, value, job);
+            if (!split(line, programs[i].separator, key, value))
+                continue;
+            while (row->key &&
+                   (strcmp(row->key, key) != 0 || (row->value && strcmp(row->value, value) != 0)))
+                row++;
+            is_theirs |= row->is_mark; /* false of the end */
+            if (row->line && value[0] && strlen(row->line) + strlen(value) + 2 < JOB_BYTES - used) {
+                used += (size_t)snprintf(job + used, JOB_BYTES - used, row->line, value);
+                used += (size_t)snprintf(job + used, JOB_BYTES - used, "\n");
+            }
         }
         if (!is_theirs)
             continue;

@@ -52,21 +52,6 @@ static int check_operands(const struct invocation *invocation)
     return 0;
 }
 
-/* Handle --help and --version. Returns false if neither was given. */
-static bool answer_common(const struct command *command, const struct common_settings *common,
-                          bool named)
-{
-    if (common->version)
-        puts("iobench " PACKAGE_VERSION);
-    else if (common->help == HELP_ALL)
-        help_everything();
-    else if (common->help && named)
-        help_command(command);
-    else if (common->help)
-        help_program();
-    return common->version || common->help;
-}
-
 /* named: the command line names the command. */
 static int call(const struct command *command, bool named, int argc, char **argv)
 {
@@ -94,9 +79,17 @@ static int call(const struct command *command, bool named, int argc, char **argv
     invocation.behind = arguments.behind;
     invocation.sandbox = common.sandbox;
     invocation.allow_commands = common.allow_commands;
-    if (code == 0 && answer_common(command, &common, named))
+    if (code == 0 && (common.version || common.help)) {
         status = COMMAND_OK;
-    else if (code || check_operands(&invocation) || outputs_check_options(&invocation))
+        if (common.version)
+            puts("iobench " PACKAGE_VERSION);
+        else if (common.help == HELP_ALL)
+            help_everything();
+        else if (named)
+            help_command(command);
+        else
+            help_program();
+    } else if (code || check_operands(&invocation) || outputs_check_options(&invocation))
         status = command_misused(&invocation);
     else if (command->is_confined && sandbox_enter(&invocation, invocation.settings, 1))
         status = command_failed(&invocation);

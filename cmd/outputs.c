@@ -143,14 +143,6 @@ int outputs_check_jobs(const struct job *jobs, size_t count)
     return code;
 }
 
-static bool is_same_file(const char *path, const char *other)
-{
-    struct stat one, two;
-
-    return stat(path, &one) == 0 && stat(other, &two) == 0 && S_ISREG(one.st_mode) &&
-           one.st_dev == two.st_dev && one.st_ino == two.st_ino;
-}
-
 static const char *value_of(const struct invocation *invocation, const struct option_spec *row)
 {
     return *(char *const *)((const char *)invocation->settings + row->offset);
@@ -178,8 +170,10 @@ int outputs_check_options(const struct invocation *invocation)
             code = check_path(path, row->begins, data);
         for (int i = 0; path && code == 0 && i < invocation->count; i++)
             code = format_check_apart(path, invocation->operands[i]);
+        struct stat one, two;
         for (int i = 0; path && i < invocation->count; i++)
-            if (is_same_file(path, invocation->operands[i]))
+            if (stat(path, &one) == 0 && stat(invocation->operands[i], &two) == 0 &&
+                S_ISREG(one.st_mode) && one.st_dev == two.st_dev && one.st_ino == two.st_ino)
                 return fail(EEXIST, "--%s %s: is the file to be read; name another", row->name,
                             path);
     }

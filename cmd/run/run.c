@@ -263,23 +263,6 @@ static void sections_release(struct sections *sections)
     free(sections->list);
 }
 
-/* Run all, a failed one too does not stop the others; a signal or a lost rank does. Collective,
- * with joined ranks kept by command_keep_ranks(). Returns enum command_exit: that of the last that
- * failed. */
-static int sections_run(const struct sections *sections)
-{
-    int status = COMMAND_OK;
-
-    for (size_t i = 0; i < sections->count && command_may_go_on(); i++) {
-        if (ranks_speaks())
-            putchar('\n');
-        fflush(stdout);
-        const int one = sections->list[i].command->run(&sections->list[i]);
-        status = one ? one : status;
-    }
-    return status;
-}
-
 /* ---- --beside: what two jobs at once did to each other, round by round ---- */
 
 /* Return the sum of a figure over a run's epochs. */
@@ -432,34 +415,6 @@ static bool reads_same(const struct job *jobs)
     return first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-static int show_beside(const struct members *members, const struct job *jobs)
-{
-    const char *path = jobs[0].output.json;
-    const bool has_text = !path || strcmp(path, "-") != 0;
-    json_t *documents = json_array(), *list[BESIDE_MEMBERS], *figures = NULL;
-    int code = 0;
-
-    for (uint32_t i = 0; i < BESIDE_MEMBERS && has_text; i++)
-        members_print(&members->list[i]);
-    for (uint32_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
-        code = members_collect(&members->list[i], documents);
-        list[i] = json_array_get(documents, i);
-    }
-    if (code == 0 && !(figures = beside_json(list, reads_same(jobs))))
-        code = -ENOMEM;
-    if (code == 0 && has_text)
-        beside_text(stdout, figures);
-    if (code == 0 && path) {
-        json_t *beside = json_pack("{s:O}", "beside", figures);
-        json_t *document = beside ? report_json_document(documents, beside) : NULL;
-        code = json_file_write(path, document);
-        json_decref(beside);
-    }
-    json_decref(figures);
-    json_decref(documents);
-    return code;
-}
-
 /* ---- the command ---- */
 
 /* Check what a job names, before any starts. */
@@ -505,7 +460,10 @@ static int beside_carry_out(const struct invocation *invocation, struct job *job
     enum { STAGES = sizeof stages / sizeof *stages };
     struct members members = {.invocation = invocation};
     const uint64_t rounds = jobs[0].dry_run ? 0 : jobs[0].runs;
+    const char *path = jobs[0].output.json;
+    const bool has_text = !path || strcmp(path, "-") != 0;
     uint32_t seed = (uint32_t)jobs[0].order_seed, order[STAGES];
+    json_t *documents = NULL, *list[BESIDE_MEMBERS], *figures = NULL;
     int status = COMMAND_OK, code = 0;
 
     if (check(jobs))
@@ -536,8 +494,27 @@ static int beside_carry_out(const struct invocation *invocation, struct job *job
     members_end(&members, code);
     for (uint32_t i = 0; i < members.started; i++)
         status = members.list[i].status ? members.list[i].status : status;
-    if (code == 0 && show_beside(&members, jobs))
-        status = command_failed(invocation);
+    if (code == 0) {
+        documents = json_array();
+        for (uint32_t i = 0; i < BESIDE_MEMBERS && has_text; i++)
+            members_print(&members.list[i]);
+        for (uint32_t i = 0; i < BESIDE_MEMBERS && code == 0; i++) {
+            code = members_collect(&members.list[i], documents);
+            list[i] = json_array_get(documents, i);
+        }
+        if (code == 0 && !(figures = beside_json(list, reads_same(jobs))))
+            code = -ENOMEM;
+        if (code == 0 && has_text)
+            beside_text(stdout, figures);
+        if (code == 0 && path) {
+            json_t *beside = json_pack("{s:O}", "beside", figures);
+            code = json_file_write(path, beside ? report_json_document(documents, beside) : NULL);
+            json_decref(beside);
+        }
+        status = code ? command_failed(invocation) : status;
+    }
+    json_decref(figures);
+    json_decref(documents);
     members_release(&members);
     return status;
 }
@@ -1070,9 +1047,15 @@ static int run_run(const struct invocation *invocation)
         whole.more_count = others.count;
         command_keep_ranks();
         status = carry_out_jobs(&whole, &jobs);
-        if (status != COMMAND_USAGE) { /* what failed is a job, not the file */
-            const int other = sections_run(&others);
-            status = other ? other : status;
+        /* Of usage the file is the cause. A failed job too does not stop the others; a signal or a
+         * lost rank does. */
+        const bool goes_on = status != COMMAND_USAGE;
+        for (size_t i = 0; i < others.count && goes_on && command_may_go_on(); i++) {
+            if (ranks_speaks())
+                putchar('\n');
+            fflush(stdout);
+            const int one = others.list[i].command->run(&others.list[i]);
+            status = one ? one : status;
         }
         command_part_ranks(status != COMMAND_OK);
     }
