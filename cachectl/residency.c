@@ -503,14 +503,6 @@ struct residency_survey {
     size_t reason_of; /* file, the first with a reason */
 };
 
-/* Of equal ones the first by name, whichever thread comes first. */
-static bool is_worse(const struct residency_named *one, const struct residency_named *other)
-{
-    return one->resident_bytes != other->resident_bytes
-               ? one->resident_bytes > other->resident_bytes
-               : strcmp(one->path, other->path) < 0;
-}
-
 static int survey_one(void *context, const char *path, size_t file)
 {
     struct residency_survey *survey = context;
@@ -552,9 +544,15 @@ static int survey_one(void *context, const char *path, size_t file)
         size_t at = RESIDENCY_WORST;
         snprintf(named.path, room, "%s%s", length < room ? "" : "...",
                  length < room ? path : path + length - (room - 4));
-        for (; at > 0 && is_worse(&named, &total->worst[at - 1]); at--)
+        for (; at > 0; at--) { /* of equal ones the first by name, whichever thread comes first */
+            const struct residency_named *other = &total->worst[at - 1];
+            if (named.resident_bytes < other->resident_bytes ||
+                (named.resident_bytes == other->resident_bytes &&
+                 strcmp(named.path, other->path) >= 0))
+                break;
             if (at < RESIDENCY_WORST)
-                total->worst[at] = total->worst[at - 1];
+                total->worst[at] = *other;
+        }
         if (at < RESIDENCY_WORST)
             total->worst[at] = named;
     }

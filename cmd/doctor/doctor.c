@@ -221,21 +221,11 @@ static void look_pcie(struct doctor *doctor)
                doctor->port->gbit_per_s);
 }
 
-/* Same as the kernel's iboe_get_mtu(): the largest size of InfiniBand that fits with all headers.
- */
-static unsigned roce_mtu(unsigned interface_mtu)
-{
-    const unsigned headers = 40 + 8 + 12 + 4 + 28 + 4; /* GRH UDP BTH XRC AtomicETH ICRC */
-    unsigned mtu = 4096;
-
-    while (mtu >= 256 && mtu + headers > interface_mtu)
-        mtu /= 2;
-    return mtu >= 256 ? mtu : 0;
-}
-
 static void look_mtu(struct doctor *doctor)
 {
+    const int headers = 40 + 8 + 12 + 4 + 28 + 4; /* GRH UDP BTH XRC AtomicETH ICRC */
     char text[TEXT_BYTES];
+    int mtu = 4096;
 
     if (strcmp(doctor->port->link_layer, "InfiniBand") == 0) {
         say(doctor, OK, NULL, "set by the subnet manager, not in sysfs");
@@ -245,8 +235,11 @@ static void look_mtu(struct doctor *doctor)
     }
     if (!doctor->is_ethernet || !read_net(doctor->roots, doctor->port->interface, "mtu", text))
         return;
-    const unsigned mtu = roce_mtu((unsigned)atoi(text));
-    say(doctor, mtu == 4096 ? OK : WARN, NULL, "RDMA %u, of %.8s of %s", mtu, text,
+    /* As the kernel's iboe_get_mtu(): the largest size of InfiniBand that fits with all headers. */
+    while (mtu >= 256 && mtu + headers > atoi(text))
+        mtu /= 2;
+    mtu = mtu >= 256 ? mtu : 0;
+    say(doctor, mtu == 4096 ? OK : WARN, NULL, "RDMA %d, of %.8s of %s", mtu, text,
         doctor->port->interface);
     if (mtu < 4096)
         advise(

@@ -303,34 +303,6 @@ static int estimate_pixels(struct pack *pack)
     return code;
 }
 
-static int choose_source(struct pack *pack)
-{
-    const struct pack_job *job = pack->job;
-    struct source *source = &pack->source;
-    const struct source_config config = {.threads = pack->threads,
-                                         .skip = job->on_error == PACK_SKIP,
-                                         .quality = job->quality,
-                                         .odd_labels = job->odd_labels,
-                                         .progress = pack_show_look,
-                                         .progress_context = pack->line};
-    int code = source_open(source, job->from, job->source, &config);
-
-    if (code)
-        return code;
-    memcpy(pack->figures->source, source->traits.what, sizeof source->traits.what);
-    pack->count = source->traits.count;
-    if (job->limit && job->limit < pack->count)
-        pack->count = job->limit;
-    if (job->raw && (code = estimate_pixels(pack)))
-        return code;
-    if (job->shuffle && source->traits.in_order)
-        return fail(EINVAL,
-                    "%s: %s can only be read from front to back, not shuffled: pack it "
-                    "first, then shuffle the result",
-                    job->source, source->traits.what);
-    return 0;
-}
-
 static int choose_shards(const struct pack *pack, uint32_t *shards)
 {
     const struct pack_job *job = pack->job;
@@ -415,6 +387,13 @@ static int plan_work(struct pack *pack)
 static int prepare_pack(struct pack *pack)
 {
     const struct pack_job *job = pack->job;
+    const struct source_traits *traits = &pack->source.traits;
+    const struct source_config config = {.threads = pack->threads,
+                                         .skip = job->on_error == PACK_SKIP,
+                                         .quality = job->quality,
+                                         .odd_labels = job->odd_labels,
+                                         .progress = pack_show_look,
+                                         .progress_context = pack->line};
     int code = plugin_choose("format", format_registry, job->format, &pack->format);
 
     if (code == 0)
@@ -424,7 +403,20 @@ static int prepare_pack(struct pack *pack)
     if (code == 0)
         code = check_apart(job, format_of(pack->format.plugin));
     if (code == 0)
-        code = choose_source(pack);
+        code = source_open(&pack->source, job->from, job->source, &config);
+    if (code)
+        return code;
+    memcpy(pack->figures->source, traits->what, sizeof traits->what);
+    pack->count = traits->count;
+    if (job->limit && job->limit < pack->count)
+        pack->count = job->limit;
+    if (job->raw)
+        code = estimate_pixels(pack);
+    if (code == 0 && job->shuffle && traits->in_order)
+        code = fail(EINVAL,
+                    "%s: %s can only be read from front to back, not shuffled: pack it "
+                    "first, then shuffle the result",
+                    job->source, traits->what);
     if (code == 0)
         code = choose_shards(pack, &pack->shards);
     if (code)
@@ -432,7 +424,7 @@ static int prepare_pack(struct pack *pack)
     /* Hash everything that determines the output. Not on_error: a finished shard is the same either
      * way. */
     const char *const texts[] = {pack->format.text, pack->source.choice.text, job->source};
-    uint64_t plan = random_hash(pack->source.traits.fingerprint, pack->count, pack->shards);
+    uint64_t plan = random_hash(traits->fingerprint, pack->count, pack->shards);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         for (const char *byte = texts[i]; *byte; byte++)
             plan = random_hash(plan, (uint8_t)*byte, i);
