@@ -14,6 +14,7 @@
 #include <limits.h>
 #include <link.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,3 +216,18 @@ uint64_t program_build(void)
     dl_iterate_phdr(hash_notes, &build);
     return build;
 }
+
+const struct option_spec common_options[] = {
+    {"help", 'h', OPTION_CHOICE, offsetof(struct common_settings, help),
+     .choices = (const char *const[]){"no", "yes", "all", NULL}, .implied = "yes",
+     .section = "Common options",
+     .summary = "explain this command; all: every command and plug-in"},
+    {"version", 'V', OPTION_FLAG, offsetof(struct common_settings, version),
+     .summary = "print the version"},
+    {"sandbox", 0, OPTION_CHOICE, offsetof(struct common_settings, sandbox), .fallback = "auto",
+     .choices = sandbox_choices,
+     .summary = "confine the process to data, outputs and caches (Landlock); auto: only as root"},
+    {"allow-commands", 0, OPTION_FLAG, offsetof(struct common_settings, allow_commands),
+     .summary = "allow job files to run commands (server-drop-cmd, server-check-cmd)"},
+    {0},
+};

@@ -134,4 +134,19 @@ extern const char *const sandbox_choices[];
  * reason. */
 int sandbox_enter(const struct invocation *invocation, const void *settings, size_t count);
 
+/* Options of every command; main() handles --help and --version. */
+enum help_wanted { HELP_NO, HELP_YES, HELP_ALL };
+struct common_settings {
+    int help; /* enum help_wanted */
+    bool version;
+    int sandbox; /* enum sandbox_wanted */
+    bool allow_commands;
+};
+extern const struct option_spec common_options[];
+
+/* In cmd/help/help.c: usage texts generated from the option tables. */
+void help_program(void); /* commands and most used options */
+void help_command(const struct command *command);
+void help_everything(void); /* every command and plug-in, with all options */
+
 #endif

@@ -5,7 +5,6 @@
 #include "base/nearest.h"
 #include "base/profiles/profiles.h"
 #include "cmd/arguments.h"
-#include "cmd/help/help.h"
 #include "shuffle/preset.h"
 
 #include <errno.h>

@@ -13,7 +13,7 @@ iobench_SOURCES = \
 	cmd/registry.c cmd/sandbox.c \
 	cmd/checkpoint/checkpoint.c cmd/checkpoint/checkpoint.h \
 	cmd/doctor/doctor.c \
-	cmd/help/help.c cmd/help/help.h cmd/help/list.c \
+	cmd/help/help.c \
 	cmd/infer/infer.c \
 	cmd/monitor/monitor.c \
 	cmd/net/net.c cmd/net/report.c cmd/net/report.h \

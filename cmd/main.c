@@ -11,7 +11,6 @@
 #include "base/nearest.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
-#include "cmd/help/help.h"
 #include "cmd/outputs.h"
 #include "dataset/store.h"
 #include "formats/format.h"

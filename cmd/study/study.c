@@ -21,7 +21,6 @@
 #include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "cmd/commands.h"
-#include "cmd/help/help.h"
 #include "cmd/outputs.h"
 #include "cmd/line.h"
 #include "dataset/catalog.h"

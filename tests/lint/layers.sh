@@ -35,7 +35,6 @@ command_allowed() {
     results) echo pack shuffle ;;
     run | shuffle) echo pack ;;
     size) echo checkpoint ;;
-    study) echo help ;;
     esac
 }
 
