@@ -68,10 +68,6 @@ enum { COLORS = 7 }; /* those of svg_color() but black */
 
 /* ---- numbers ---- */
 
-struct columns {
-    uint32_t count, at[4];
-};
-
 struct sheet {
     struct chart *chart;
     enum chart_kind kind;
@@ -95,15 +91,16 @@ static double *bins_of(const struct sheet *sheet, uint32_t source, enum chart_li
 static void fill_bins(const struct sheet *sheet, uint32_t source, enum chart_line line)
 {
     const struct timeline *timeline = sheet->sources[source].timeline;
-    struct columns columns = {0};
-    for (int row = 0; row < 2 && columns.count == 0; row++)
+    uint32_t columns = 0, at[4];
+
+    for (int row = 0; row < 2 && columns == 0; row++)
         for (int i = 0; i < 4 && lines[line].keys[row][i]; i++) {
             const uint32_t column = timeline_find(timeline, lines[line].keys[row][i]);
             bool known = false;
             for (uint64_t k = 0; column < timeline->column_count && k < timeline->row_count; k++)
                 known = known || isfinite(timeline_value(timeline, k, column));
             if (known)
-                columns.at[columns.count++] = column;
+                at[columns++] = column;
             /* The port counters include IPoIB: never count both. */
             if (known && (line == RECEIVE || line == SEND))
                 break;
@@ -116,11 +113,11 @@ static void fill_bins(const struct sheet *sheet, uint32_t source, enum chart_lin
 
     for (uint32_t i = 0; i < count; i++)
         bins[i] = NAN;
-    for (uint64_t row = 0; row < timeline->row_count && columns.count; row++) {
+    for (uint64_t row = 0; row < timeline->row_count && columns; row++) {
         const double to_s = sheet->late_s[source] + timeline_time_s(timeline, row);
         double value = NAN;
-        for (uint32_t i = 0; i < columns.count; i++)
-            value = plus(value, timeline_value(timeline, row, columns.at[i]));
+        for (uint32_t i = 0; i < columns; i++)
+            value = plus(value, timeline_value(timeline, row, at[i]));
         while (bin < count && from_s < to_s) {
             const double end_s = fmin(to_s, (bin + 1) * step_s);
             if (end_s > from_s && isfinite(value)) {

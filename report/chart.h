@@ -13,7 +13,6 @@
 
 #include <jansson.h>
 #include <stddef.h>
-#include <stdio.h>
 
 enum { CHART_SOURCES = 64, CHART_BINS = 1000, CHART_NAME_BYTES = 160 };
 

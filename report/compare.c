@@ -429,12 +429,12 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
 
     json_put_text(object, "label", label);
     json_put_text(object, "basis", bases[comparison->basis]);
-    json_object_set_new(object, "pairs", json_integer((json_int_t)comparison->pairs));
-    json_object_set_new(object, "turns", json_integer((json_int_t)comparison->turns));
-    json_object_set_new(object, "a_sessions", json_integer((json_int_t)comparison->a.sessions));
-    json_object_set_new(object, "b_sessions", json_integer((json_int_t)comparison->b.sessions));
-    json_object_set_new(object, "a_runs", json_integer((json_int_t)comparison->a.runs));
-    json_object_set_new(object, "b_runs", json_integer((json_int_t)comparison->b.runs));
+    json_put_count(object, "pairs", comparison->pairs);
+    json_put_count(object, "turns", comparison->turns);
+    json_put_count(object, "a_sessions", comparison->a.sessions);
+    json_put_count(object, "b_sessions", comparison->b.sessions);
+    json_put_count(object, "a_runs", comparison->a.runs);
+    json_put_count(object, "b_runs", comparison->b.runs);
     json_object_set_new(object, "a_valid", json_boolean(comparison->a.valid));
     json_object_set_new(object, "b_valid", json_boolean(comparison->b.valid));
     json_object_set_new(object, "a_degraded", json_boolean(comparison->a.degraded));
@@ -447,8 +447,7 @@ json_t *compare_json(const char *label, const struct comparison *comparison, dou
                         comparison->data == LOAD_DATA_UNKNOWN
                             ? json_null()
                             : json_boolean(comparison->data == LOAD_DATA_SAME));
-    json_object_set_new(object, "comparisons_together",
-                        json_integer((json_int_t)comparison->together));
+    json_put_count(object, "comparisons_together", comparison->together);
     for (int i = 0; i < COMPARE_FIGURES; i++) {
         const struct compare_figure *figure = &comparison->figures[i];
         json_t *entry = json_object();

@@ -124,19 +124,14 @@ enum { RANKS_INDENT = 11 };
 
 static const double behind_notable_percent = 5;
 
-static const char *phase_name(enum result_phase phase)
-{
-    static const char *const names[] = {
-        [RESULT_PHASE_WAIT] = "wait for batches",
-        [RESULT_PHASE_UPLOAD] = "upload",
-        [RESULT_PHASE_COMPUTE] = "forward and backward",
-        [RESULT_PHASE_EXCHANGE] = "exchange",
-        [RESULT_PHASE_UPDATE] = "update",
-        [RESULT_PHASES] = "",
-    };
-
-    return names[phase];
-}
+static const char *const phase_names[] = {
+    [RESULT_PHASE_WAIT] = "wait for batches",
+    [RESULT_PHASE_UPLOAD] = "upload",
+    [RESULT_PHASE_COMPUTE] = "forward and backward",
+    [RESULT_PHASE_EXCHANGE] = "exchange",
+    [RESULT_PHASE_UPDATE] = "update",
+    [RESULT_PHASES] = "",
+};
 
 char *report_step(const struct result_epoch *total, uint32_t ranks, char *text, size_t text_bytes)
 {
@@ -149,7 +144,7 @@ char *report_step(const struct result_epoch *total, uint32_t ranks, char *text, 
 
     for (int phase = 0; phase < RESULT_PHASES && used < (int)text_bytes; phase++)
         used += snprintf(text + used, text_bytes - (size_t)used, "%s %s %.1f%%", phase ? "," : "",
-                         phase_name((enum result_phase)phase),
+                         phase_names[phase],
                          100 * (double)result_epoch_phase_ns(total, (enum result_phase)phase) /
                              wall_ns);
     return text;
@@ -203,10 +198,10 @@ void report_ranks_text(FILE *stream, const struct result_comparison *comparison)
                  words_rate(comparison->samples_per_s.maximum, high));
     print_times(stream, "time", &comparison->wall_s);
     for (int phase = 0; phase < RESULT_PHASES; phase++)
-        print_times(stream, phase_name((enum result_phase)phase), &comparison->phase_s[phase]);
+        print_times(stream, phase_names[phase], &comparison->phase_s[phase]);
     print_times(stream, "barriers between epochs", &comparison->barrier_s);
     if (behind)
-        snprintf(where, sizeof where, ", mostly in %s%s%s%s", phase_name(comparison->behind_phase),
+        snprintf(where, sizeof where, ", mostly in %s%s%s%s", phase_names[comparison->behind_phase],
                  waits ? " (limit: " : "",
                  waits ? summary_limit_name(comparison->straggler_limit) : "", waits ? ")" : "");
     snprintf(text, sizeof text, "rank %u on %s: %.1f%% slower than the median rank%s",
@@ -247,7 +242,7 @@ json_t *report_ranks_json(const struct result_comparison *comparison)
                         json_pack("{s:i, s:o, s:o, s:s, s:s}", "rank", (int)comparison->straggler,
                                   "host", json_text(comparison->straggler_host), "behind_percent",
                                   json_number(comparison->behind_percent), "phase",
-                                  phase_name(comparison->behind_phase), "limit",
+                                  phase_names[comparison->behind_phase], "limit",
                                   summary_limit_name(comparison->straggler_limit)));
     return object;
 }

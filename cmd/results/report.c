@@ -5,12 +5,10 @@
  * pictures. Results are untrusted: text from outside is escaped, or is data that
  * report/page/page.js shows as text.
  */
-#include "base/escape.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/stats.h"
 #include "base/text_stream.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"

@@ -1358,83 +1358,7 @@ static json_t *warnings_of(const json_t *job)
     return list;
 }
 
-static void print_basis(const struct sizing_basis *basis, const json_t *job)
-{
-    const char *limit = load_text(job, "summary.limit"), *label = load_text(job, "label");
-    const char *cache = load_text(job, "summary.cache_before");
-    char rate[WORDS_BYTES], each[WORDS_BYTES], whom[64] = "one node";
-
-    bytes_text((uint64_t)basis->sample_bytes, each, sizeof each);
-    if (!job) {
-        printf("Samples of %s; no measured result.\n", each);
-        return;
-    }
-    if (label)
-        printf("%s\n", escape_shown(label));
-    if (nodes_of(job) > 1)
-        snprintf(whom, sizeof whom, "each of %.0f concurrent nodes", nodes_of(job));
-    if (!load_true(job, "valid"))
-        words_printf(stdout, "", 0, "The result is INVALID (%s): do not rely on the following.",
-                     escape_shown(invalid_reason(job)));
-    if (load_degraded(job))
-        words_printf(stdout, "", 0, "The result is DEGRADED (%s): do not rely on the following.",
-                     escape_shown(load_degraded(job)));
-    words_printf(stdout, "", 0,
-                 "Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s",
-                 words_rate(basis->node_samples_per_s, rate), each, whom,
-                 escape_shown(cache ? cache : "unknown"), escape_shown(limit ? limit : "unknown"));
-    json_t *warnings = warnings_of(job);
-    for (size_t i = 0; i < json_array_size(warnings); i++)
-        printf("%s\n", json_string_value(json_array_get(warnings, i)));
-    json_decref(warnings);
-}
-
-/* Print what a GPU needs, or add it to rows. job: NULL without a result. */
-static void show_gpu(const struct size_settings *settings, const struct sizing_basis *basis,
-                     const json_t *job, const char *title, double gpu_rate, double gpus,
-                     json_t *rows)
-{
-    const struct sizing_need need = sizing_of(basis, gpu_rate, gpus, settings->busy_percent / 100);
-    const bool measured = basis->node_samples_per_s > 0, valid = load_true(job, "valid");
-
-    if (!rows) {
-        char name[96], samples[WORDS_BYTES], mib[WORDS_BYTES], mb[WORDS_BYTES],
-            gigabits[WORDS_BYTES], share[WORDS_BYTES], feeds[WORDS_BYTES];
-        const double fed =
-            measured ? basis->node_samples_per_s / (gpu_rate * settings->busy_percent / 100) : NAN;
-        snprintf(name, sizeof name, "%.0f x %s", gpus, title);
-        printf("  %-11s %11s %9s %9s %7s %11s %10s\n", name,
-               words_rate(need.samples_per_s, samples), words_rate(need.bytes_per_s / 1048576, mib),
-               words_rate(need.bytes_per_s / 1e6, mb), words_rate(need.bits_per_s / 1e9, gigabits),
-               words_rate(need.nodes, share), words_rate(fed, feeds));
-        return;
-    }
-    json_t *row = json_object();
-    json_put_text(row, "gpu", title);
-    json_object_set_new(row, "gpus", json_integer((json_int_t)gpus));
-    json_put_number(row, "gpu_samples_per_s", gpu_rate);
-    json_put_number(row, "busy_percent", settings->busy_percent);
-    json_put_number(row, "needs_samples_per_s", need.samples_per_s);
-    json_put_number(row, "needs_bytes_per_s", need.bytes_per_s);
-    json_object_set_new(row, "nodes_like_measured",
-                        measured ? json_number(need.nodes) : json_null());
-    json_object_set_new(
-        row, "node_feeds_gpus",
-        measured ? json_number(basis->node_samples_per_s / gpu_rate * 100 / settings->busy_percent)
-                 : json_null());
-    json_put_text(row, "label", load_text(job, "label"));
-    json_object_set_new(row, "valid", job ? json_boolean(valid) : json_null());
-    json_put_text(row, "invalid_reason", job && !valid ? invalid_reason(job) : NULL);
-    json_object_set_new(row, "degraded", job ? json_boolean(load_degraded(job)) : json_null());
-    json_put_text(row, "degraded_reason", load_degraded(job));
-    json_put_number(row, "sample_bytes", basis->sample_bytes);
-    json_put_number(row, "node_samples_per_s", measured ? basis->node_samples_per_s : NAN);
-    json_put_text(row, "cache_before", load_text(job, "summary.cache_before"));
-    json_put_text(row, "limit", load_text(job, "summary.limit"));
-    json_object_set_new(row, "warnings", job ? warnings_of(job) : json_array());
-    json_array_append_new(rows, row);
-}
-
+/* Print, or add to rows, what a job measured and what GPUs need. job: NULL without a result. */
 static int size_job(const struct size_settings *settings, const json_t *job, json_t *rows)
 {
     struct sizing_basis basis = {.sample_bytes = imagenet_sample_bytes, .amplification = 1};
@@ -1459,21 +1383,91 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
     if (settings->sample_bytes)
         basis.sample_bytes = (double)settings->sample_bytes;
     if (!rows) {
-        print_basis(&basis, job);
+        const char *limit = load_text(job, "summary.limit"), *label = load_text(job, "label");
+        const char *cache = load_text(job, "summary.cache_before");
+        char rate[WORDS_BYTES], each[WORDS_BYTES], whom[64] = "one node";
+        bytes_text((uint64_t)basis.sample_bytes, each, sizeof each);
+        if (!job) {
+            printf("Samples of %s; no measured result.\n", each);
+        } else {
+            if (label)
+                printf("%s\n", escape_shown(label));
+            if (nodes_of(job) > 1)
+                snprintf(whom, sizeof whom, "each of %.0f concurrent nodes", nodes_of(job));
+            if (!load_true(job, "valid"))
+                words_printf(stdout, "", 0,
+                             "The result is INVALID (%s): do not rely on the following.",
+                             escape_shown(invalid_reason(job)));
+            if (load_degraded(job))
+                words_printf(stdout, "", 0,
+                             "The result is DEGRADED (%s): do not rely on the following.",
+                             escape_shown(load_degraded(job)));
+            words_printf(stdout, "", 0,
+                         "Measured: %s samples/s of %s to %s; cache before: %s; bottleneck: %s",
+                         words_rate(basis.node_samples_per_s, rate), each, whom,
+                         escape_shown(cache ? cache : "unknown"),
+                         escape_shown(limit ? limit : "unknown"));
+            json_t *warnings = warnings_of(job);
+            for (size_t i = 0; i < json_array_size(warnings); i++)
+                printf("%s\n", json_string_value(json_array_get(warnings, i)));
+            json_decref(warnings);
+        }
         printf("\nTo keep %s busy %g%% of the time:\n", settings->rate > 0 ? "them" : "ResNet-50",
                settings->busy_percent);
         printf("  %-11s%12s%10s%10s%8s%12s%11s\n", "", "samples/s", "MiB/s", "MB/s", "Gb/s",
                "such nodes", "GPUs/node");
     }
-    for (int i = 0; i < count; i++) {
-        const double gpus = (double)counts[i];
-        const struct accelerator *gpu = accelerator_table();
-        if (settings->rate > 0)
-            show_gpu(settings, &basis, job, "own", settings->rate, gpus, rows);
-        for (; gpu->name && !(settings->rate > 0); gpu++)
-            if (!only || gpu == only)
-                show_gpu(settings, &basis, job, gpu->title, gpu->mixed_samples_per_s, gpus, rows);
-    }
+    /* What each GPU needs. */
+    const struct accelerator own[] = {
+        {.name = "own", .title = "own", .mixed_samples_per_s = settings->rate}, {0}};
+    const struct accelerator *table = settings->rate > 0 ? own : accelerator_table();
+    for (int i = 0; i < count; i++)
+        for (const struct accelerator *gpu = table; gpu->name; gpu++) {
+            const double gpus = (double)counts[i], rate = gpu->mixed_samples_per_s;
+            if (table != own && only && gpu != only)
+                continue;
+            const struct sizing_need need =
+                sizing_of(&basis, rate, gpus, settings->busy_percent / 100);
+            const bool measured = basis.node_samples_per_s > 0, valid = load_true(job, "valid");
+            if (!rows) {
+                char name[96], samples[WORDS_BYTES], mib[WORDS_BYTES], mb[WORDS_BYTES],
+                    gigabits[WORDS_BYTES], share[WORDS_BYTES], feeds[WORDS_BYTES];
+                const double fed =
+                    measured ? basis.node_samples_per_s / (rate * settings->busy_percent / 100)
+                             : NAN;
+                snprintf(name, sizeof name, "%.0f x %s", gpus, gpu->title);
+                printf("  %-11s %11s %9s %9s %7s %11s %10s\n", name,
+                       words_rate(need.samples_per_s, samples),
+                       words_rate(need.bytes_per_s / 1048576, mib),
+                       words_rate(need.bytes_per_s / 1e6, mb),
+                       words_rate(need.bits_per_s / 1e9, gigabits), words_rate(need.nodes, share),
+                       words_rate(fed, feeds));
+                continue;
+            }
+            json_t *row = json_object();
+            json_put_text(row, "gpu", gpu->title);
+            json_object_set_new(row, "gpus", json_integer((json_int_t)gpus));
+            json_put_number(row, "gpu_samples_per_s", rate);
+            json_put_number(row, "busy_percent", settings->busy_percent);
+            json_put_number(row, "needs_samples_per_s", need.samples_per_s);
+            json_put_number(row, "needs_bytes_per_s", need.bytes_per_s);
+            json_put_number(row, "nodes_like_measured", need.nodes);
+            json_put_number(
+                row, "node_feeds_gpus",
+                measured ? basis.node_samples_per_s / rate * 100 / settings->busy_percent : NAN);
+            json_put_text(row, "label", load_text(job, "label"));
+            json_object_set_new(row, "valid", job ? json_boolean(valid) : json_null());
+            json_put_text(row, "invalid_reason", job && !valid ? invalid_reason(job) : NULL);
+            json_object_set_new(row, "degraded",
+                                job ? json_boolean(load_degraded(job)) : json_null());
+            json_put_text(row, "degraded_reason", load_degraded(job));
+            json_put_number(row, "sample_bytes", basis.sample_bytes);
+            json_put_number(row, "node_samples_per_s", measured ? basis.node_samples_per_s : NAN);
+            json_put_text(row, "cache_before", load_text(job, "summary.cache_before"));
+            json_put_text(row, "limit", load_text(job, "summary.limit"));
+            json_object_set_new(row, "warnings", job ? warnings_of(job) : json_array());
+            json_array_append_new(rows, row);
+        }
     return 0;
 }
 

@@ -513,32 +513,6 @@ static double sum_of_points(const json_t *points)
     return sum;
 }
 
-/* "a, b and c"; without what is null. */
-static json_t *join_texts(const json_t *list)
-{
-    struct text_stream stream;
-    const json_t *member;
-    char *text = NULL;
-    size_t i, bytes, count = 0, written = 0;
-
-    json_array_foreach(list, i, member) count += json_is_string(member);
-    if (text_stream_open(&stream))
-        return NULL;
-    json_array_foreach(list, i, member)
-    {
-        if (!json_is_string(member))
-            continue;
-        written++;
-        fprintf(stream.stream, "%s%s",
-                written == 1       ? ""
-                : written == count ? " and "
-                                   : ", ",
-                json_string_value(member));
-    }
-    text_stream_take(&stream, &text, &bytes);
-    return take_text(text);
-}
-
 static const struct function {
     const char *name;
     size_t arguments,
@@ -591,8 +565,27 @@ static json_t *call_function(const char *name, const struct arguments_of_call *c
         free(shown);
         return result;
     }
-    if (strcmp(name, "list") == 0)
-        return join_texts(first);
+    if (strcmp(name, "list") == 0) { /* "a, b and c"; without what is null */
+        struct text_stream stream;
+        char *text = NULL;
+        size_t bytes, count = 0, written = 0;
+        json_array_foreach(first, i, member) count += json_is_string(member);
+        if (text_stream_open(&stream))
+            return NULL;
+        json_array_foreach(first, i, member)
+        {
+            if (!json_is_string(member))
+                continue;
+            written++;
+            fprintf(stream.stream, "%s%s",
+                    written == 1       ? ""
+                    : written == count ? " and "
+                                       : ", ",
+                    json_string_value(member));
+        }
+        text_stream_take(&stream, &text, &bytes);
+        return take_text(text);
+    }
     if (strcmp(name, "against") == 0) { /* "41% more than": within 5% both are the same */
         const double ratio = value / number_of(call->values[1]);
         if (!isfinite(ratio))

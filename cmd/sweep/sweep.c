@@ -430,12 +430,6 @@ static int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round,
 
 /* ---- tables: cells ---- */
 
-struct sweep_columns {
-    int axes[SWEEP_AXES_MAX]; /* 0: single value, not shown */
-    int limit, cache;
-    bool has_rates, has_randomness;
-};
-
 static int wider(int width, const char *text)
 {
     const int length = (int)strlen(escape_shown(text));
@@ -446,28 +440,29 @@ static int wider(int width, const char *text)
 void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, uint32_t count)
 {
     const struct sweep_plan *plan = &sweep->plan;
-    struct sweep_columns columns = {.limit = 5, .cache = 5};
+    int axes[SWEEP_AXES_MAX] = {0}, limit = 5, cache = 5; /* widths; axes 0: single, not shown */
+    bool has_randomness = false;
+
     for (size_t i = 0; i < plan->axis_count; i++) {
         const struct sweep_axis *axis = &plan->axes[i];
         for (size_t k = 0; axis->count > 1 && k < axis->count; k++)
-            columns.axes[i] = wider(wider(columns.axes[i], axis->name), axis->values[k]);
+            axes[i] = wider(wider(axes[i], axis->name), axis->values[k]);
     }
     for (size_t i = 0; i < (size_t)plan->cells * sweep->table.rounds; i++) {
         const struct sweep_figures *figures = &sweep->table.figures[i];
-        columns.limit = wider(columns.limit, figures->limit);
-        columns.cache = wider(columns.cache, figures->cache);
-        columns.has_rates |= figures->samples_per_s > 0;
-        columns.has_randomness |= figures->randomness > 0;
+        limit = wider(limit, figures->limit);
+        cache = wider(cache, figures->cache);
+        has_randomness |= figures->randomness > 0;
     }
 
     for (size_t i = 0; i < sweep->plan.axis_count; i++)
-        if (columns.axes[i])
-            fprintf(stream, "%-*s  ", columns.axes[i], sweep->plan.axes[i].name);
-    if (columns.has_randomness)
+        if (axes[i])
+            fprintf(stream, "%-*s  ", axes[i], sweep->plan.axes[i].name);
+    if (has_randomness)
         fprintf(stream, "%8s  ", "random");
     fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n", "samples/s",
-            sweep->table.rounds > 2 ? "95% interval" : "range", columns.limit, "limit",
-            columns.cache, "cache", "valid");
+            sweep->table.rounds > 2 ? "95% interval" : "range", limit, "limit", cache, "cache",
+            "valid");
     for (uint32_t cell = first; cell < first + count; cell++) {
         const struct sweep_summary summary = sweep_summarise(&sweep->table, cell);
         const struct stats_summary *rates = &summary.samples_per_s;
@@ -476,16 +471,16 @@ void sweep_print_cells(FILE *stream, const struct sweep *sweep, uint32_t first, 
             snprintf(interval, sizeof interval, "%.16s .. %.16s", words_rate(rates->low, low),
                      words_rate(rates->high, rate));
         for (size_t i = 0; i < sweep->plan.axis_count; i++)
-            if (columns.axes[i])
-                fprintf(stream, "%-*s  ", columns.axes[i],
+            if (axes[i])
+                fprintf(stream, "%-*s  ", axes[i],
                         escape_shown(sweep_value(&sweep->plan, cell, i)));
         if (summary.measured)
             snprintf(valid, sizeof valid, "%u/%u", summary.valid, summary.measured);
-        if (columns.has_randomness)
+        if (has_randomness)
             fprintf(stream, "%7.1f%%  ", 100 * summary.randomness);
         fprintf(stream, "%10s  %19s  %-*s  %-*s  %s\n",
-                words_rate(rates->count ? rates->median : NAN, rate), interval, columns.limit,
-                summary.limit, columns.cache, summary.cache, valid);
+                words_rate(rates->count ? rates->median : NAN, rate), interval, limit,
+                summary.limit, cache, summary.cache, valid);
     }
 }
 
@@ -1071,6 +1066,8 @@ struct sweep_live {
     size_t done, total;              /* measurements */
     bool told_replaced;              /* that a data set was replaced */
     uint64_t cell_start_ns, left_ns; /* left_ns: 0 while unknown */
+    uint64_t start_ns, spent_ns;     /* spent_ns: on this call's measurements */
+    size_t measured;                 /* by this call */
 };
 
 enum { ROWS_AROUND = 4 }; /* heading, status line and prompt */
@@ -1161,33 +1158,18 @@ static void show_end(struct sweep_live *live)
 
 /* ---- measuring ---- */
 
-struct sweep_clock {
-    uint64_t start_ns, spent_ns; /* spent_ns: on this call's measurements */
-    size_t measured;
-};
-
-static uint64_t mean_ns(const struct sweep_clock *clock)
+static uint64_t mean_ns(const struct sweep_live *live)
 {
-    return clock->measured ? clock->spent_ns / clock->measured : 0;
+    return live->measured ? live->spent_ns / live->measured : 0;
 }
 
 /* Return whether this many measurements would end within the budget. */
-static bool fits(const struct sweep *sweep, const struct sweep_clock *clock, size_t count)
+static bool fits(const struct sweep_live *live, size_t count)
 {
-    const uint64_t budget_ns = sweep->settings->budget_ns;
+    const uint64_t budget_ns = live->sweep->settings->budget_ns;
 
-    return !budget_ns || clock->measured == 0 ||
-           clock_now_ns() - clock->start_ns + count * mean_ns(clock) <= budget_ns;
-}
-
-static size_t missing_of(const struct sweep *sweep, uint32_t first_round, uint32_t end_round)
-{
-    size_t missing = 0;
-
-    for (uint32_t round = first_round; round < end_round; round++)
-        for (uint32_t cell = 0; cell < sweep->plan.cells; cell++)
-            missing += !sweep_at(&sweep->table, cell, round)->is_measured;
-    return missing;
+    return !budget_ns || live->measured == 0 ||
+           clock_now_ns() - live->start_ns + count * mean_ns(live) <= budget_ns;
 }
 
 /* Returns 0, 1 if the budget allows no other measurement, or a negative errno with a reason. */
@@ -1195,8 +1177,8 @@ static int measure_all(struct sweep *sweep)
 {
     const struct sweep_settings *settings = sweep->settings;
     const uint32_t cells = sweep->plan.cells, rounds = sweep->table.rounds;
-    struct sweep_clock clock = {.start_ns = clock_now_ns()};
     struct sweep_live live = {.sweep = sweep,
+                              .start_ns = clock_now_ns(),
                               .line = line_start(),
                               .total = (size_t)cells * rounds,
                               .done = sweep->folder.kept};
@@ -1210,28 +1192,29 @@ static int measure_all(struct sweep *sweep)
                 sweep->folder.kept, live.total);
     for (uint32_t round = 0; round < rounds && code == 0; round++) {
         /* A round that fits the budget is in random order, so drift affects all cells alike. */
-        const bool is_certain =
-            clock.measured > 0 && fits(sweep, &clock, missing_of(sweep, round, round + 1));
+        size_t due = 0;
+        for (uint32_t i = 0; i < cells; i++)
+            due += !sweep_at(&sweep->table, i, round)->is_measured;
+        const bool is_certain = live.measured > 0 && fits(&live, due);
         sweep_order(&sweep->plan, settings->order_seed, round, settings->budget_ns && !is_certain,
                     order);
         for (uint32_t i = 0; i < cells && code == 0; i++) {
-            const size_t missing = missing_of(sweep, 0, rounds);
+            const size_t missing = live.total - live.done;
             if (sweep_at(&sweep->table, order[i], round)->is_measured)
                 continue;
-            if (!fits(sweep, &clock, 1)) {
+            if (!fits(&live, 1)) {
                 code = 1;
                 break;
             }
             live.cell = order[i];
             live.round = round;
-            live.left_ns = (mean_ns(&clock) * missing);
+            live.left_ns = mean_ns(&live) * missing;
             live.cell_start_ns = clock_now_ns();
             show_status(&live);
-            const uint64_t start_ns = clock_now_ns();
             code = sweep_cell_run(sweep, order[i], round, show_tick, &live);
-            clock.spent_ns += clock_now_ns() - start_ns;
-            clock.measured++;
-            live.left_ns = mean_ns(&clock) * (missing - 1);
+            live.spent_ns += clock_now_ns() - live.cell_start_ns;
+            live.measured++;
+            live.left_ns = mean_ns(&live) * (missing - 1);
             if (code == 0)
                 show_end(&live);
         }
