@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct option_match {
@@ -165,13 +164,6 @@ int arguments_split(char *text, char **words)
     }
     *to = '\0';
     return quote ? fail(EINVAL, "missing closing quote") : count;
-}
-
-void arguments_release(char **words)
-{
-    for (size_t i = 0; words && words[i]; i++)
-        free(words[i]);
-    free(words);
 }
 
 int arguments_check_data(const char *option, const char *path)

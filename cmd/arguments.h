@@ -36,8 +36,6 @@ int arguments_parse(const struct arguments_scope *scopes, int argc, char **argv,
  * words: room for as many words as text has bytes. Returns their number, or -EINVAL with a reason.
  */
 int arguments_split(char *text, char **words);
-/* Free a NULL-terminated list of words that were allocated, and the list; NULL: nothing. */
-void arguments_release(char **words);
 
 /* Check that the path or URL given for an option exists; NULL does. Returns 0, or a negative errno
  * with a reason. */

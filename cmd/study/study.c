@@ -31,6 +31,7 @@
 #include "report/words.h"
 #include "trainer/backend.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -42,9 +43,28 @@
 #include <unistd.h>
 
 struct study {
-    char *name;
+    const char *name;
     struct ini file;
 };
+
+/* Texts and lists that are made of a study, or of what it did. Static: one study is open at a time.
+ */
+static struct {
+    void **list;
+    size_t count;
+} kept;
+
+/* Keep memory until study_close(). Returns it, or NULL. */
+static void *keep(void *memory)
+{
+    if (memory && memory_room(&kept.list, kept.count, sizeof *kept.list, "texts")) {
+        free(memory);
+        return NULL;
+    }
+    if (memory)
+        kept.list[kept.count++] = memory;
+    return memory;
+}
 
 struct study_settings {
     char *data;   /* the user's data set; NULL: synthetic */
@@ -60,14 +80,14 @@ struct study_command {
     char **words;      /* arguments after the program */
     const char **argv; /* argument vector, borrowed from words */
     char *shown;       /* as a user types it, with sets by name */
-    char *lack;        /* what this build lacks for it; NULL: nothing */
+    const char *lack;  /* what this build lacks for it; NULL: nothing */
 };
 
 /* A data set, generated once. */
 struct study_set {
-    char *name, *path;
+    const char *name, *path;
     struct study_command command;
-    char *lack; /* why it cannot be made here; NULL: it can, or it is there */
+    const char *lack; /* why it cannot be made here; NULL: it can, or it is there */
 };
 
 /* Where the package dataset-fashion-mnist installs its images. */
@@ -76,18 +96,17 @@ struct study_set {
 enum study_state { STUDY_DUE, STUDY_DONE, STUDY_FAILED, STUDY_LACKING, STUDY_LEFT_OUT };
 
 struct study_run {
-    char *name, *path; /* path: its result file */
-    char *json;        /* option that takes the path */
-    char *each, *also; /* values of its variables; NULL: none */
+    char *name, *path;       /* path: its result file */
+    char *json;              /* option that takes the path */
+    const char *each, *also; /* values of its variables; NULL: none */
     unsigned ranks;
     uint32_t sets;   /* those it reads, as bits */
     char *launch;    /* launcher put before the command, as shown; NULL: one process */
     char **launcher; /* words of launch */
     struct study_command command;
     enum study_state state;
-    char *reason; /* why it was not run, or its figures are in doubt; NULL: none */
+    const char *reason; /* why it was not run, or its figures are in doubt; NULL: none */
     double seconds;
-    bool is_kept; /* kept from an earlier call */
     json_t *read; /* what its jobs read, as told to load_compare_data(); NULL: not done */
 };
 
@@ -162,9 +181,9 @@ static const char *study_lacking_set(const struct study_plan *plan, const struct
 
 /* ---- commands ---- */
 
-/* Check a command, words[0], and its arguments against its option table. *lack, to be freed: a
+/* Check a command, words[0], and its arguments against its option table. *lack: a
  * plug-in it names that cannot be used here; NULL: none. Returns 0 or -errno with a reason. */
-static int study_check_words(char **words, bool allow_commands, char **lack)
+static int study_check_words(char **words, bool allow_commands, const char **lack)
 {
     const struct command *command = command_find(words[0]);
 
@@ -211,7 +230,7 @@ static int study_check_words(char **words, bool allow_commands, char **lack)
         if (usable == 0 && makes_set && family->registry == format_registry)
             usable = format_check_writable(plugin);
         if (usable)
-            *lack = strdup(fail_reason());
+            *lack = keep(strdup(fail_reason()));
     }
     if (code == 0)
         fail_clear();
@@ -223,6 +242,8 @@ static int study_check_words(char **words, bool allow_commands, char **lack)
 
 /* ---- files ---- */
 
+/* Return the value of a key; repeated keys are joined by newlines. NULL if absent or out of memory.
+ */
 static char *section_value(const struct ini *file, const struct ini_section *section,
                            const char *key)
 {
@@ -230,18 +251,13 @@ static char *section_value(const struct ini *file, const struct ini_section *sec
 
     for (size_t i = 0; i < section->count; i++) {
         const struct ini_entry *entry = &file->entries[section->first + i];
-        if (strcmp(entry->key, key) != 0 || !entry->value)
-            continue;
-        char *longer = joined ? file_format_path("%s\n%s", joined, entry->value)
-                              : file_format_path("%s", entry->value);
-        free(joined);
-        joined = longer;
+        if (strcmp(entry->key, key) == 0 && entry->value)
+            joined = keep(
+                file_format_path("%s%s%s", joined ? joined : "", joined ? "\n" : "", entry->value));
     }
     return joined;
 }
 
-/* Return the value of a key; repeated keys are joined by newlines. The caller frees it. NULL if
- * absent or out of memory. */
 static char *study_value(const struct study *study, const char *section, const char *key)
 {
     for (size_t i = 0; i < study->file.section_count; i++)
@@ -261,7 +277,7 @@ static int study_open(struct study *study, const char *name)
     while (shipped->name && (strncmp(shipped->name, name, length) != 0 ||
                              strcmp(shipped->name + length, ".ini") != 0))
         shipped++;
-    *study = (struct study){.name = strndup(base, strcspn(base, "."))};
+    *study = (struct study){.name = keep(strndup(base, strcspn(base, ".")))};
     if (!study->name)
         return fail(ENOMEM, "out of memory");
     if (!shipped->name && !file_exists(name))
@@ -269,20 +285,20 @@ static int study_open(struct study *study, const char *name)
     code = shipped->name ? ini_parse(shipped->name, shipped->text, shipped->bytes, &study->file)
                          : ini_load(name, &study->file);
     static const char *const needed[] = {"title", "found", "source"};
-    for (size_t i = 0; i < 3 && code == 0; i++) {
-        char *value = study_value(study, "study", needed[i]);
-        if (!value)
+    for (size_t i = 0; i < 3 && code == 0; i++)
+        if (!study_value(study, "study", needed[i]))
             code = fail(EINVAL, "%s: [study] has no %s", name, needed[i]);
-        free(value);
-    }
     return code;
 }
 
 static void study_close(struct study *study)
 {
     ini_release(&study->file);
-    free(study->name);
     *study = (struct study){0};
+    while (kept.count)
+        free(kept.list[--kept.count]);
+    free(kept.list);
+    kept.list = NULL;
 }
 
 /* ---- placeholders ---- */
@@ -291,7 +307,7 @@ struct variable {
     const char *name, *value, *shown;
 };
 
-/* Replace each {NAME}. Returns a text to be freed, or NULL with a reason. */
+/* Replace each {NAME}. Returns NULL with a reason. */
 static char *expand(const char *text, const struct variable *variables, bool shown)
 {
     struct text_stream stream;
@@ -318,28 +334,22 @@ static char *expand(const char *text, const struct variable *variables, bool sho
     if (code == 0)
         code = text_stream_take(&stream, &expanded, &bytes);
     text_stream_close(&stream);
-    return expanded;
+    return keep(expanded);
 }
 
 /* Split a text into words, then expand each, so a path with blanks stays one word. */
 static char **words_of(const char *text, const struct variable *variables)
 {
-    char *copy = strdup(text);
-    char **words = copy ? memory_array(strlen(copy) + 2, sizeof *words) : NULL;
-    char **parts = words ? memory_array(strlen(copy) + 2, sizeof *parts) : NULL;
-    int count = parts ? arguments_split(copy, parts) : -ENOMEM;
+    char *copy = keep(strdup(text));
+    char **words = copy ? keep(memory_array(strlen(copy) + 2, sizeof *words)) : NULL;
+    int count = words ? arguments_split(copy, words) : -ENOMEM;
 
     if (count == 0)
         count = fail(EINVAL, "an empty command");
     for (int i = 0; i < count; i++)
-        if (!(words[i] = expand(parts[i], variables, false)))
+        if (!(words[i] = expand(words[i], variables, false)))
             count = -EINVAL;
-    free(parts);
-    free(copy);
-    if (count > 0)
-        return words;
-    arguments_release(words);
-    return NULL;
+    return count > 0 ? words : NULL;
 }
 
 /* ---- the plan ---- */
@@ -355,7 +365,6 @@ struct making {
     size_t fixed; /* variables that every run shares */
     bool allow_commands;
     char samples[32], source[64];
-    char *program;
     uint64_t data_identity; /* of the user's data; 0: none */
 };
 
@@ -379,7 +388,7 @@ static int join_words(struct study_command *command, char *const *before, const 
         used++;
     for (char **word = command->words; *word; word++)
         used++;
-    command->argv = memory_array(used + 3, sizeof *command->argv);
+    command->argv = keep(memory_array(used + 3, sizeof *command->argv));
     if (!command->argv)
         return -ENOMEM;
     used = 0;
@@ -413,36 +422,30 @@ static int add_set(struct making *making, const struct ini_section *section, con
     if (code == 0) {
         struct study_set *set = &plan->sets[plan->set_count++];
         struct variable *variable = &making->variables[making->fixed];
-        char *cache = given ? NULL : file_cache_path("");
+        const char *cache = given ? NULL : keep(file_cache_path(""));
         if (!given && !cache)
             fail(EINVAL,
                  "no folder for the study's data sets: use --sets, or set XDG_CACHE_HOME to "
                  "an absolute path");
-        char *folder = given ? strdup(given) : cache ? file_join(cache, "studies") : NULL;
-        *set = (struct study_set){.name = strdup(name)};
+        const char *folder = given ? given : cache ? keep(file_join(cache, "studies")) : NULL;
+        *set = (struct study_set){.name = keep(strdup(name))};
         *variable = (struct variable){"target", "", NULL};
         /* The path depends on the command: a changed one gets a new set; so do changed data. */
-        char *command = expand(pack, making->variables, false), *hashed = command;
-        if (command && making->data_identity && strstr(pack, "{source}")) {
-            hashed = file_format_path("%s\n%016" PRIx64, command, making->data_identity);
-            free(command);
-        }
+        const char *hashed = expand(pack, making->variables, false);
+        if (hashed && making->data_identity && strstr(pack, "{source}"))
+            hashed = keep(file_format_path("%s\n%016" PRIx64, hashed, making->data_identity));
         if (folder && hashed)
-            set->path =
-                file_format_path("%s/%s-%08x", folder, name, crc32c(0, hashed, strlen(hashed)));
-        free(hashed);
-        free(folder);
-        free(cache);
+            set->path = keep(
+                file_format_path("%s/%s-%08x", folder, name, crc32c(0, hashed, strlen(hashed))));
         *variable = (struct variable){"target", set->path, name};
         code = set->path && set->name ? expand_command(making, pack, &set->command) : -EINVAL;
         if (code == 0)
             code = join_words(&set->command, NULL, plan->program, NULL);
         if (code == 0 && set->command.lack && !study_set_exists(set))
-            set->lack = strdup(set->command.lack);
+            set->lack = set->command.lack;
         making->variables[making->fixed++] = (struct variable){set->name, set->path, name};
         making->variables[making->fixed] = (struct variable){0};
     }
-    free(pack);
     return code;
 }
 
@@ -457,8 +460,7 @@ static int add_run(struct making *making, const struct ini_section *section, con
     if (code)
         return code;
     struct study_run *run = &plan->runs[plan->run_count++];
-    *run =
-        (struct study_run){.each = each ? strdup(each) : NULL, .also = also ? strdup(also) : NULL};
+    *run = (struct study_run){.each = each, .also = also};
     making->variables[making->fixed] = (struct variable){"each", run->each, NULL};
     making->variables[making->fixed + 1] = (struct variable){"also", run->also, NULL};
     making->variables[making->fixed + 2] = (struct variable){0};
@@ -467,11 +469,11 @@ static int add_run(struct making *making, const struct ini_section *section, con
     char *given = section_value(ini, section, "ranks"),
          *ranks = given ? expand(given, making->variables, false) : NULL;
     run->name = expand(name, making->variables, false);
-    char *file = run->name ? strdup(run->name) : NULL;
+    char *file = run->name ? keep(strdup(run->name)) : NULL;
     for (char *at = file; at && *(at += strspn(at, plain));)
         *at = '-';
-    run->path = file ? file_format_path("%s/%s.json", plan->settings->output, file) : NULL;
-    run->json = run->path ? file_format_path("--json=%s", run->path) : NULL;
+    run->path = file ? keep(file_format_path("%s/%s.json", plan->settings->output, file)) : NULL;
+    run->json = run->path ? keep(file_format_path("--json=%s", run->path)) : NULL;
     code = run->json && !given == !ranks ? 0 : -EINVAL;
     if (code == 0)
         code = command ? expand_command(making, command, &run->command)
@@ -487,11 +489,11 @@ static int add_run(struct making *making, const struct ini_section *section, con
     }
     if (code == 0)
         code = join_words(&run->command, run->launcher, plan->program, run->json);
-    for (size_t i = 0; i < plan->set_count && code == 0; i++) { /* VARIABLES bounds their number */
-        char *set = file_format_path("{%s}", plan->sets[i].name);
+    assert(plan->set_count < VARIABLES); /* a bit each */
+    for (size_t i = 0; i < plan->set_count && code == 0; i++) {
+        const char *set = keep(file_format_path("{%s}", plan->sets[i].name));
         if (set && strstr(command, set))
             run->sets |= UINT32_C(1) << i;
-        free(set);
     }
     const char *lack = code ? NULL : study_lacks(needs, plan->settings);
     if (!lack && run->launch)
@@ -502,14 +504,9 @@ static int add_run(struct making *making, const struct ini_section *section, con
         lack = run->command.lack;
     if (code == 0 && lack) {
         run->state = STUDY_LACKING;
-        run->reason = strdup(lack);
+        run->reason = lack;
     }
     making->variables[making->fixed] = (struct variable){0};
-    free(file);
-    free(ranks);
-    free(given);
-    free(needs);
-    free(command);
     return code;
 }
 
@@ -526,11 +523,9 @@ static int split_list(char *list, char **words)
 
 static double number_of(const struct study *study, const char *key, double fallback)
 {
-    char *text = study_value(study, "study", key);
-    const double value = text ? strtod(text, NULL) : fallback;
+    const char *text = study_value(study, "study", key);
 
-    free(text);
-    return value;
+    return text ? strtod(text, NULL) : fallback;
 }
 
 /* Expand the commands and check each against its option table; run nothing. Release in either case.
@@ -543,7 +538,8 @@ static int study_plan_make(struct study_plan *plan, const struct study *study,
     const double budget_s = (double)settings->budget_ns * 1e-9;
     const double samples = number_of(study, "samples", 4000) * budget_s / usual_budget_s;
 
-    *plan = (struct study_plan){.study = study, .settings = settings, .program = program_path()};
+    *plan =
+        (struct study_plan){.study = study, .settings = settings, .program = keep(program_path())};
     int code = plan->program ? 0 : -ENOMEM;
     /* The variables that every command may use. With fewer samples than `least` a study cannot show
      * its subject: it takes longer than its budget instead. */
@@ -575,8 +571,6 @@ static int study_plan_make(struct study_plan *plan, const struct study *study,
             for (int r = 0; r < rows && code == 0; r++)
                 for (int k = 0; k < columns && code == 0; k++)
                     code = add_run(&making, section, run, first[r], second[k]);
-            free(also);
-            free(each);
         }
         if (code)
             code = fail(-code, "%s: [%s]: %s", file->path, section->name, fail_reason());
@@ -591,38 +585,12 @@ static int study_plan_make(struct study_plan *plan, const struct study *study,
     return code;
 }
 
-static void release_command(struct study_command *command)
-{
-    arguments_release(command->words);
-    free(command->argv);
-    free(command->shown);
-    free(command->lack);
-}
-
 static void study_plan_release(struct study_plan *plan)
 {
-    for (size_t i = 0; i < plan->set_count; i++) {
-        release_command(&plan->sets[i].command);
-        free(plan->sets[i].lack);
-        free(plan->sets[i].path);
-        free(plan->sets[i].name);
-    }
-    for (size_t i = 0; i < plan->run_count; i++) {
-        struct study_run *run = &plan->runs[i];
-        release_command(&run->command);
-        free(run->reason);
-        json_decref(run->read);
-        arguments_release(run->launcher);
-        free(run->launch);
-        free(run->also);
-        free(run->each);
-        free(run->json);
-        free(run->path);
-        free(run->name);
-    }
+    for (size_t i = 0; i < plan->run_count; i++)
+        json_decref(plan->runs[i].read);
     free(plan->sets);
     free(plan->runs);
-    free(plan->program);
     *plan = (struct study_plan){0};
 }
 
@@ -708,7 +676,7 @@ static const char *build_text(char text[BUILD_BYTES])
 
 static char *record_path(const struct study_plan *plan)
 {
-    return file_join(plan->settings->output, "study.json");
+    return keep(file_join(plan->settings->output, "study.json"));
 }
 
 /* The paths of the sets that a run reads, which depend on what they were made of. */
@@ -729,12 +697,6 @@ static bool is_same(const char *a, const char *b)
 }
 
 /* ---- results ---- */
-
-static void set_reason(struct study_run *run, const char *reason)
-{
-    free(run->reason);
-    run->reason = strdup(reason);
-}
 
 /* A ramp and a survey have no mark beside the reason. */
 static const char *degraded_reason(const json_t *part)
@@ -774,7 +736,7 @@ static bool read_doubts(struct study_run *run)
         json_array_append_new(run->read, read);
     }
     if (invalid || degraded)
-        set_reason(run, invalid ? invalid : degraded);
+        run->reason = keep(strdup(invalid ? invalid : degraded));
     const bool is_whole = document && !invalid;
     json_decref(parts);
     json_decref(document);
@@ -790,7 +752,6 @@ static void take_over(struct study_plan *plan)
     json_t *document = path && file_exists(path) ? load_file(path) : NULL, *record;
     size_t index, replaced = 0;
 
-    free(path);
     const bool is_fit =
         document && is_same(load_text(document, "study"), plan->study->name) &&
         is_same(load_text(document, "data"), plan->settings->data) &&
@@ -811,7 +772,6 @@ static void take_over(struct study_plan *plan)
             if (!is_same_set || !read_doubts(run))
                 continue;
             run->state = STUDY_DONE;
-            run->is_kept = true;
             run->seconds = load_number(record, "seconds");
         }
     }
@@ -869,17 +829,16 @@ static int carry_out_run(const struct study_plan *plan, struct study_run *run)
             is_replaced |= load_compare_data(one, another) == LOAD_DATA_REPLACED;
         if (!is_replaced)
             continue;
-        char *reason = file_format_path("it read another data set than %s at the same path: it was "
-                                        "replaced or written; name another folder with -o",
-                                        other->name);
+        run->reason =
+            keep(file_format_path("it read another data set than %s at the same path: it was "
+                                  "replaced or written; name another folder with -o",
+                                  other->name));
         run->state = STUDY_FAILED;
-        set_reason(run, reason ? reason : "its data set was replaced");
-        free(reason);
     }
     if (status == COMMAND_USAGE) /* the last line is only a hint */
         snprintf(result.output, sizeof result.output, "refused: iobench %s", run->command.shown);
     if (run->state == STUDY_FAILED && !run->reason)
-        set_reason(run, status < 0 ? fail_reason() : result.output);
+        run->reason = keep(strdup(status < 0 ? fail_reason() : result.output));
     json_t *document = json_object();
     char *path = record_path(plan), text[BUILD_BYTES], nodes[STUDY_NODES_BYTES];
     json_object_set_new(document, "schema", json_string("iobench-study"));
@@ -898,9 +857,7 @@ static int carry_out_run(const struct study_plan *plan, struct study_run *run)
                                               plan->runs[i].state == STUDY_DONE, "seconds",
                                               json_number(plan->runs[i].seconds), "reason",
                                               json_text(plan->runs[i].reason)));
-    int code = path ? json_file_write(path, document) : -ENOMEM;
-    free(path);
-    return code;
+    return path ? json_file_write(path, document) : -ENOMEM;
 }
 
 /* ---- all of them ---- */
@@ -930,15 +887,13 @@ static int make_sets(struct study_plan *plan, struct line *line)
             line_show(line, text);
             code = start_command(&set->command, &result);
             if (code > 0)
-                set->lack = file_format_path("data set %s: %s", set->name, result.output);
+                set->lack = keep(file_format_path("data set %s: %s", set->name, result.output));
             for (size_t i = 0; i < plan->run_count && code == 0; i++) {
                 struct study_run *run = &plan->runs[i];
                 if (run->state != STUDY_DONE || !(run->sets >> number & 1))
                     continue;
-                free(run->reason);
                 run->reason = NULL;
                 run->state = STUDY_DUE;
-                run->is_kept = false;
                 count++;
             }
             if (code == 0)
@@ -957,7 +912,7 @@ static int make_sets(struct study_plan *plan, struct line *line)
         const char *lack = study_lacking_set(plan, run);
         if (run->state == STUDY_DUE && lack) {
             run->state = STUDY_FAILED;
-            set_reason(run, lack);
+            run->reason = lack;
         }
     }
     return code;
@@ -1003,7 +958,7 @@ static int study_carry_out(struct study_plan *plan)
         if (has_run &&
             elapsed_s > (double)plan->settings->budget_ns * 1e-9 + grace_s) { /* never the first */
             run->state = STUDY_LEFT_OUT;
-            set_reason(run, "left out: the time of --budget was over");
+            run->reason = "left out: the time of --budget was over";
             continue;
         }
         snprintf(text, sizeof text, "%s: %s (%zu of %zu), %.0f s", plan->study->name, run->name,
@@ -1162,10 +1117,9 @@ static int add_panels(const struct study *study, const struct ini_section *secti
                       by ? "{it[0][\"" : "", by ? by : "", by ? "\"]}" : "",
                       by && are_several ? ", " : "", by && !are_several ? "" : name, value[ACROSS],
                       name);
-        json_t *more = compute(text, scope);
+        json_t *more = compute(keep(text), scope);
         json_array_extend(curves, more);
         json_decref(more);
-        free(text);
     }
     if (!value[PANELS])
         curves = json_pack("[[s, o]]", title ? title : "", curves);
@@ -1174,8 +1128,6 @@ static int add_panels(const struct study *study, const struct ini_section *secti
                           "kind", value[KIND] ? value[KIND] : "", "x", value[X] ? value[X] : "",
                           "y", value[Y] ? value[Y] : "", "log", value[LOG] ? value[LOG] : "",
                           "lines", json_array_get(panel, 1), "marks", json_array_get(panel, 2)));
-    for (i = 0; i < KEYS; i++)
-        free(value[i]);
     evaluate_release(node);
     json_decref(curves);
     return code;
@@ -1196,7 +1148,6 @@ static json_t *study_figures(const struct study_plan *plan)
         if (text && !(expressions.nodes[i] = evaluate_parse(text)))
             code = fail(EINVAL, "%s: [%s] %s: %s", file->path, places[i].section, places[i].key,
                         fail_reason());
-        free(text);
     }
     for (size_t i = 0; i < file->section_count; i++) {
         const struct ini_section *section = &file->sections[i];
@@ -1213,7 +1164,7 @@ static json_t *study_figures(const struct study_plan *plan)
                 code = fail(EINVAL, "%s:%u: %s", file->path, entry->line, fail_reason());
             else
                 expressions.columns[expressions.column_count++].name =
-                    strndup(entry->value, (size_t)(colon - entry->value));
+                    keep(strndup(entry->value, (size_t)(colon - entry->value)));
         }
     }
 
@@ -1236,11 +1187,10 @@ static json_t *study_figures(const struct study_plan *plan)
         for (size_t i = FIRST; i <= THIRD; i++) {
             json_t *sentence = expressions.nodes[i] ? evaluate(expressions.nodes[i], &scope) : NULL;
             if (expressions.nodes[i] && !json_is_string(sentence)) {
-                char *text = file_format_path("Not shown here: %s.",
-                                              sentence ? "a figure is missing" : fail_reason());
+                const char *text = keep(file_format_path(
+                    "Not shown here: %s.", sentence ? "a figure is missing" : fail_reason()));
                 json_decref(sentence);
                 sentence = json_text(text ? text : "");
-                free(text);
                 fail_clear();
             }
             if (sentence)
@@ -1252,17 +1202,14 @@ static json_t *study_figures(const struct study_plan *plan)
                 code = add_panels(plan->study, &file->sections[i], &scope, panels);
         for (char *name; rest && (name = next_name(&rest));)
             json_array_foreach(rows, k, row) json_object_del(row, name);
-        free(hidden);
         if (code == 0)
             figures = json_pack("{s:O, s:O, s:O, s:O}", "rows", rows, "says", says, "picture",
                                 panels, "machine", machine);
     }
     for (size_t i = 0; i < EXPRESSIONS; i++)
         evaluate_release(expressions.nodes[i]);
-    for (size_t i = 0; i < expressions.column_count; i++) {
+    for (size_t i = 0; i < expressions.column_count; i++)
         evaluate_release(expressions.columns[i].node);
-        free(expressions.columns[i].name);
-    }
     json_decref(machine);
     json_decref(rows);
     json_decref(says);
@@ -1279,7 +1226,7 @@ enum { WIDTH = 860, HEIGHT = 300 };
 static int study_picture(const struct study_plan *plan, const json_t *figures)
 {
     char *title = study_value(plan->study, "study", "title"), marked[512];
-    char *path = file_join(plan->settings->output, "picture.svg");
+    const char *path = keep(file_join(plan->settings->output, "picture.svg"));
     const json_t *panels = json_object_get(figures, "picture"), *part, *curve, *point, *doubt;
     bool is_doubtful = false; /* a run whose figures may mislead is among those drawn */
     size_t i, k, n, drawn = 0;
@@ -1335,8 +1282,6 @@ static int study_picture(const struct study_plan *plan, const json_t *figures)
     }
     int code = !path ? -ENOMEM : drawn ? svg_save(&svg, path) : 1;
     svg_release(&svg);
-    free(path);
-    free(title);
     return code;
 }
 
@@ -1443,37 +1388,30 @@ static void write_cell(FILE *page, const char *text)
 }
 
 /* Return all sentences as one paragraph. */
-static char *sentences_of(const json_t *figures)
+static const char *sentences_of(const json_t *figures)
 {
     const json_t *says = json_object_get(figures, "says"), *sentence;
-    char *text = strdup("");
+    const char *text = "";
     size_t i;
 
-    json_array_foreach(says, i, sentence)
-    {
-        char *longer =
-            text ? file_format_path("%s%s%s", text, i ? " " : "", json_string_value(sentence))
-                 : NULL;
-        free(text);
-        text = longer;
-    }
-    return text;
+    json_array_foreach(says, i, sentence) if (text) text =
+        keep(file_format_path("%s%s%s", text, i ? " " : "", json_string_value(sentence)));
+    return text ? text : "";
 }
 
 static void print_paragraph(FILE *stream, const struct study *study, const char *heading,
                             const char *key)
 {
-    char *value = study_value(study, "study", key);
+    const char *value = study_value(study, "study", key);
 
     if (heading)
         fprintf(stream, "\n%s\n", heading);
     words_print(stream, "", INDENT, value ? value : "-");
-    free(value);
 }
 
-/* Return a run's reason with its name or the number of runs that share it, to be freed. NULL if it
+/* Return a run's reason with its name or the number of runs that share it. NULL if it
  * has none, or an earlier run has the same. */
-static char *doubt_of(const struct study_plan *plan, size_t run)
+static const char *doubt_of(const struct study_plan *plan, size_t run)
 {
     const char *reason = plan->runs[run].reason;
     size_t count = 0;
@@ -1484,20 +1422,19 @@ static char *doubt_of(const struct study_plan *plan, size_t run)
                 return NULL;
             count++;
         }
-    return !reason     ? NULL
-           : count > 1 ? file_format_path("%zu runs: %s", count, escape_shown(reason))
-                       : file_format_path("%s: %s", plan->runs[run].name, escape_shown(reason));
+    if (!reason)
+        return NULL;
+    return keep(count > 1 ? file_format_path("%zu runs: %s", count, escape_shown(reason))
+                          : file_format_path("%s: %s", plan->runs[run].name, escape_shown(reason)));
 }
 
 /* Write the table and the sentences, as text or as the page (Markdown). */
 static void study_text(FILE *stream, const struct study_plan *plan, const json_t *figures)
 {
     const struct study_table table = table_of(figures);
-    char *title = study_value(plan->study, "study", "title"), *says = sentences_of(figures);
+    const char *title = study_value(plan->study, "study", "title"), *says = sentences_of(figures);
 
-    char *heading = file_format_path("iobench study %s: %s", plan->study->name, title ? title : "");
-
-    words_print(stream, "", 0, heading ? heading : "");
+    words_printf(stream, "", 0, "iobench study %s: %s", plan->study->name, title ? title : "");
     fputc('\n', stream);
     /* Columns that do not fit follow in blocks of their own, of at least one column. */
     const int width = (int)terminal_width(STDOUT_FILENO);
@@ -1520,19 +1457,15 @@ static void study_text(FILE *stream, const struct study_plan *plan, const json_t
         json_array_foreach(table.rows, i, row) print_cells(stream, &block, row, false);
     }
     for (size_t i = 0; i < plan->run_count; i++) {
-        char *doubt = doubt_of(plan, i);
+        const char *doubt = doubt_of(plan, i);
         if (doubt)
             words_print(stream, "", INDENT, doubt);
-        free(doubt);
     }
     fputs("\nHere\n", stream);
-    words_print(stream, "", INDENT, says ? says : "");
+    words_print(stream, "", INDENT, says);
     print_paragraph(stream, plan->study, "Published", "found");
     print_paragraph(stream, plan->study, NULL, "source");
     free(table.columns);
-    free(heading);
-    free(says);
-    free(title);
 }
 
 /* ---- the page ---- */
@@ -1549,23 +1482,20 @@ static void write_value(FILE *page, const struct study *study, const char *forma
         fputs(value, page);
         fputc('\n', page);
     }
-    free(value);
 }
 
 static int study_page(const struct study_plan *plan, const json_t *figures, bool has_picture)
 {
     struct text_stream stream;
-    char *text = NULL, *path = file_join(plan->settings->output, "page.md");
+    char *text = NULL, cell[CELL_BYTES], nodes[STUDY_NODES_BYTES];
+    const char *path = keep(file_join(plan->settings->output, "page.md"));
     size_t bytes = 0;
 
-    if (text_stream_open(&stream)) {
-        free(path);
+    if (text_stream_open(&stream))
         return -ENOMEM;
-    }
     FILE *page = stream.stream;
     const struct study_table table = table_of(figures);
     const char *machine = load_text(figures, "machine");
-    char *says = sentences_of(figures), nodes[STUDY_NODES_BYTES], cell[CELL_BYTES];
     const json_t *row;
     size_t number;
     double seconds = 0;
@@ -1592,12 +1522,11 @@ static int study_page(const struct study_plan *plan, const json_t *figures, bool
     }
     fputc('\n', page);
     for (size_t i = 0; i < plan->run_count; i++) {
-        char *doubt = doubt_of(plan, i);
+        const char *doubt = doubt_of(plan, i);
         if (doubt)
             fprintf(page, "%s\n\n", doubt);
-        free(doubt);
     }
-    fprintf(page, "**Here.** %s\n", says ? says : "");
+    fprintf(page, "**Here.** %s\n", sentences_of(figures));
     write_value(page, plan->study, "\n**Published.** ", "found");
     write_value(page, plan->study, "\nSource: ", "source");
     for (size_t i = 0; i < plan->run_count; i++)
@@ -1611,12 +1540,10 @@ static int study_page(const struct study_plan *plan, const json_t *figures, bool
         fprintf(page, "    %s%siobench %s\n", plan->runs[i].launch ? plan->runs[i].launch : "",
                 plan->runs[i].launch ? " " : "", plan->runs[i].command.shown);
     free(table.columns);
-    free(says);
     int code = text_stream_take(&stream, &text, &bytes);
     if (code == 0)
         code = path ? report_write_file(path, text, bytes) : -ENOMEM;
     free(text);
-    free(path);
     return code;
 }
 
@@ -1674,17 +1601,14 @@ int study_list(FILE *stream)
             continue;
         snprintf(name, sizeof name, "%.*s", (int)strlen(file->name) - 4, file->name);
         code = study_open(&study, name);
-        char *title = study_value(&study, "study", "title");
-        char *needs = study_value(&study, "study", "needs");
-        const char *lack = study_lacks(needs, NULL);
+        const char *title = study_value(&study, "study", "title");
+        const char *lack = study_lacks(study_value(&study, "study", "needs"), NULL);
         snprintf(text, sizeof text, "  %s", name);
         if (code == 0)
             words_print(stream, text, LIST_COLUMN, title);
         snprintf(text, sizeof text, "-> unavailable here: %s", lack ? lack : "");
         if (code == 0 && lack)
             words_print(stream, "", LIST_COLUMN, text);
-        free(needs);
-        free(title);
         study_close(&study);
     }
     return code;
@@ -1723,10 +1647,8 @@ static int carry_out(const struct invocation *invocation, const struct study *st
         status = figures ? COMMAND_OK : command_failed(invocation);
         json_decref(figures);
     } else {
-        char *needs = study_value(study, "study", "needs");
-        const char *lack = study_lacks(needs, settings);
+        const char *lack = study_lacks(study_value(study, "study", "needs"), settings);
         size_t done = 0;
-        free(needs);
         command_on_interrupt();
         code = lack ? fail(ENODEV, "%s: %s", study->name, lack) : study_carry_out(&plan);
         for (size_t i = 0; i < plan.run_count; i++)
@@ -1767,18 +1689,18 @@ static int carry_out(const struct invocation *invocation, const struct study *st
     return status;
 }
 
-/* Return a path from the root, since commands run in another folder, to be freed; or NULL. */
+/* Return a path from the root, since commands run in another folder; NULL with a reason. */
 static char *absolute(const char *path)
 {
     char here[PATH_MAX];
 
     if (*path == '/')
-        return strdup(path);
+        return keep(strdup(path));
     if (!getcwd(here, sizeof here)) {
         fail(errno, "the current folder: %s", fail_errno_text(errno));
         return NULL;
     }
-    return file_join(here, path);
+    return keep(file_join(here, path));
 }
 
 static int run_study(const struct invocation *invocation)
@@ -1812,19 +1734,15 @@ static int run_study(const struct invocation *invocation)
         fail(ENOENT, "unknown study '%s': 'iobench study' lists them%s", invocation->operands[0],
              nearest_hint(&nearest));
     }
-    char *name = code               ? NULL
-                 : settings->output ? strdup(settings->output)
-                                    : file_format_path("study-%s", study.name);
-    char *folder = name ? absolute(name) : NULL;
-    char *sets = folder && settings->sets ? absolute(settings->sets) : NULL;
+    const char *name = code               ? NULL
+                       : settings->output ? settings->output
+                                          : keep(file_format_path("study-%s", study.name));
     struct study_settings rooted = *settings;
-    rooted.output = folder;
-    rooted.sets = sets;
-    int status = folder && !sets == !settings->sets ? carry_out(invocation, &study, &rooted)
-                                                    : command_misused(invocation);
-    free(sets);
-    free(folder);
-    free(name);
+    rooted.output = name ? absolute(name) : NULL;
+    rooted.sets = rooted.output && settings->sets ? absolute(settings->sets) : NULL;
+    int status = rooted.output && !rooted.sets == !settings->sets
+                     ? carry_out(invocation, &study, &rooted)
+                     : command_misused(invocation);
     study_close(&study);
     return status;
 }

@@ -381,6 +381,13 @@ static char **sweep_cell_words(const struct sweep *sweep, uint32_t cell, const c
     return words;
 }
 
+static void sweep_words_release(char **words)
+{
+    for (size_t i = 0; words && words[i]; i++)
+        free(words[i]);
+    free(words);
+}
+
 /* ---- process ---- */
 
 /* Measure a cell and load its figures. tick: called about ten times a second. Returns 0 even if the
@@ -423,7 +430,7 @@ static int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round,
     }
     if (nowhere >= 0)
         close(nowhere);
-    arguments_release(words);
+    sweep_words_release(words);
     free(json);
     return code;
 }
@@ -1200,6 +1207,7 @@ static int measure_all(struct sweep *sweep)
                     order);
         for (uint32_t i = 0; i < cells && code == 0; i++) {
             const size_t missing = live.total - live.done;
+            assert(live.done <= live.total);
             if (sweep_at(&sweep->table, order[i], round)->is_measured)
                 continue;
             if (!fits(&live, 1)) {
@@ -1245,7 +1253,7 @@ static int run_sweep(const struct invocation *invocation)
             for (size_t k = 0; words && words[k]; k++)
                 printf("%s%s", k ? " " : "", escape_shown(words[k]));
             putchar('\n');
-            arguments_release(words);
+            sweep_words_release(words);
         }
         free(order);
         status = code ? command_failed(invocation) : COMMAND_OK;
