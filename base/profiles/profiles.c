@@ -45,8 +45,9 @@ int profiles_load(const char *family, const char *name, const char *folder, stru
         strchr(name, '/') || (length > 4 && strcmp(name + length - 4, ".ini") == 0);
     char *own = folder && !is_file ? file_format_path("%s/%s/%s.ini", folder, family, name) : NULL;
     const char *path = is_file ? name : own && file_exists(own) ? own : NULL;
-    int code = path ? ini_load(path, ini) : folder && !own ? -ENOMEM : 0;
 
+    *ini = (struct ini){0};
+    int code = path ? ini_load(path, ini) : folder && !own ? -ENOMEM : 0;
     if (path && code == 0)
         code = check(ini);
     free(own);
