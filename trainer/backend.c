@@ -309,7 +309,7 @@ static int by_size(const void *left, const void *right)
     return a < b ? -1 : a > b; /* for the same result on every machine */
 }
 
-int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total)
+int lifetimes_plan(struct lifetime *lifetimes, size_t apart, uint32_t count, uint64_t *total)
 {
     struct lifetime **order = memory_array(count, sizeof *order);
 
@@ -317,7 +317,7 @@ int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total)
         return -ENOMEM;
     /* From i on: by size, still to place. Before i: by offset, placed. */
     for (uint32_t i = 0; i < count; i++)
-        order[i] = &lifetimes[i];
+        order[i] = (struct lifetime *)(void *)((char *)lifetimes + i * apart);
     qsort(order, count, sizeof(*order), by_size);
     *total = 0;
     for (uint32_t i = 0; i < count && order[i]->bytes > 0; i++) {

@@ -273,9 +273,9 @@ struct lifetime {
     uint64_t offset;      /* set by lifetimes_plan(); a multiple of 64 */
 };
 
-/* Largest first, each at the lowest offset free for its whole life. total: bytes of the arena.
- * Returns 0 or -ENOMEM. */
-int lifetimes_plan(struct lifetime *lifetimes, uint32_t count, uint64_t *total);
+/* Largest first, each at the lowest offset free for its whole life. apart: bytes from one lifetime
+ * to the next. total: bytes of the arena. Returns 0 or -ENOMEM. */
+int lifetimes_plan(struct lifetime *lifetimes, size_t apart, uint32_t count, uint64_t *total);
 
 /* ---- choosing ---- */
 

@@ -110,7 +110,7 @@ static int reference_open(void *state, const void *settings, const struct backen
         lifetimes[2 * i + 1] = (struct lifetime){
             2 * nodes - last, end, .bytes = config->training && (i > 0 || image_needs) ? bytes : 0};
     }
-    int code = lifetimes_plan(lifetimes, 2 * nodes, &reference->arena_bytes);
+    int code = lifetimes_plan(lifetimes, sizeof *lifetimes, 2 * nodes, &reference->arena_bytes);
     if (code == 0) {
         reference->arena = memory_array(reference->arena_bytes, 1);
         code = reference->arena ? 0 : -ENOMEM;

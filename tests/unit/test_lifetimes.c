@@ -22,7 +22,7 @@ static void those_needed_together_never_share(void **unused)
                                   .bytes = random_below(&random, 5) * random_below(&random, 999)};
             sum += lifetimes[i].bytes + 63;
         }
-        assert_int_equal(lifetimes_plan(lifetimes, COUNT, &total), 0);
+        assert_int_equal(lifetimes_plan(lifetimes, sizeof *lifetimes, COUNT, &total), 0);
         assert_true(total < sum);
         for (int i = 0; i < COUNT; i++) {
             const struct lifetime *a = &lifetimes[i];
@@ -45,7 +45,7 @@ static void a_chain_takes_two_places(void **unused)
 
     for (uint32_t i = 0; i < 64; i++)
         lifetimes[i] = (struct lifetime){.first = i, .last = i + 1, .bytes = 4096};
-    assert_int_equal(lifetimes_plan(lifetimes, 64, &total), 0);
+    assert_int_equal(lifetimes_plan(lifetimes, sizeof *lifetimes, 64, &total), 0);
     assert_int_equal(total, 2 * 4096);
 }
 

@@ -35,12 +35,19 @@ static void check_layouts(struct cpu_program *program)
 
 static void keep_status(struct cpu_program *program, dnnl_status_t status, uint32_t node)
 {
-    if (program->code || status == dnnl_success)
+    if (status == dnnl_success)
         return;
     check_layouts(program);
     if (program->code == 0)
         program->code = cpu_check(status, program->model->graph->nodes[node].name);
 }
+
+/* Call oneDNN for a node, unless an error is kept; keep its own. */
+#define TRY(PROGRAM, NODE, CALL)              \
+    do {                                      \
+        if ((PROGRAM)->code == 0)             \
+            keep_status(PROGRAM, CALL, NODE); \
+    } while (0)
 
 /* ---- buffers and tensors ---- */
 
@@ -133,10 +140,9 @@ static dnnl_memory_t add_memory(struct cpu_program *program, const struct cpu_te
 
     if (!grow_rows(program, &program->memories, program->memory_count, sizeof *program->memories))
         return NULL;
-    keep_status(program,
-                dnnl_memory_create(&memory, tensor->layout->raw, program->model->dnnl.engine,
-                                   DNNL_MEMORY_NONE),
-                node);
+    TRY(program, node,
+        dnnl_memory_create(&memory, tensor->layout->raw, program->model->dnnl.engine,
+                           DNNL_MEMORY_NONE));
     if (memory)
         program->memories[program->memory_count++] =
             (struct cpu_memory){.memory = memory, .buffer = tensor->buffer};
@@ -169,7 +175,7 @@ static void add_primitive(struct cpu_program *program, dnnl_primitive_desc_t des
         program->code = tick_ask(program->model->config.tick);
     if (program->code)
         return;
-    keep_status(program, dnnl_primitive_create(&step.primitive, desc), node);
+    TRY(program, node, dnnl_primitive_create(&step.primitive, desc));
     for (; arguments->tensor; arguments++) {
         if (!arguments->tensor->layout)
             continue;
@@ -201,22 +207,17 @@ static dnnl_primitive_attr_t attributes_of(struct cpu_program *program, unsigned
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_post_ops_t list = NULL;
 
-    keep_status(program, dnnl_primitive_attr_create(&attributes), node);
-    if (!program->code)
-        keep_status(program,
-                    dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user),
-                    node);
-    if (!program->code && scaling)
-        keep_status(program, cpu_dnnl_scale(attributes, scaling), node);
-    if (!program->code && behind) {
-        keep_status(program, dnnl_post_ops_create(&list), node);
-        if (!program->code)
-            keep_status(program, cpu_dnnl_append(list, behind, scaling ? scaling->summand : 1),
-                        node);
-        if (!program->code)
-            keep_status(program, dnnl_primitive_attr_set_post_ops(attributes, list), node);
-        dnnl_post_ops_destroy(list);
-    }
+    TRY(program, node, dnnl_primitive_attr_create(&attributes));
+    TRY(program, node,
+        dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user));
+    if (scaling)
+        TRY(program, node, cpu_dnnl_scale(attributes, scaling));
+    if (!behind)
+        return attributes;
+    TRY(program, node, dnnl_post_ops_create(&list));
+    TRY(program, node, cpu_dnnl_append(list, behind, scaling ? scaling->summand : 1));
+    TRY(program, node, dnnl_primitive_attr_set_post_ops(attributes, list));
+    dnnl_post_ops_destroy(list);
     return attributes;
 }
 
@@ -231,10 +232,8 @@ static dnnl_primitive_desc_t describe(struct cpu_program *program,
         return NULL;
     dnnl_primitive_attr_t attributes =
         attributes_of(program, operation->behind, operation->scaling, node);
-    if (!program->code)
-        keep_status(program,
-                    cpu_dnnl_describe(&program->model->dnnl, operation, attributes, hint, &desc),
-                    node);
+    TRY(program, node,
+        cpu_dnnl_describe(&program->model->dnnl, operation, attributes, hint, &desc));
     dnnl_primitive_attr_destroy(attributes);
     return desc;
 }
@@ -253,11 +252,9 @@ static void add_reorder(struct cpu_program *program, const struct cpu_tensor *fr
     const dnnl_engine_t engine = program->model->dnnl.engine;
     dnnl_primitive_desc_t desc = NULL;
 
-    if (!program->code)
-        keep_status(program,
-                    dnnl_reorder_primitive_desc_create(&desc, from->layout->raw, engine,
-                                                       to->layout->raw, engine, attributes),
-                    node);
+    TRY(program, node,
+        dnnl_reorder_primitive_desc_create(&desc, from->layout->raw, engine, to->layout->raw,
+                                           engine, attributes));
     add_primitive(program, desc, node,
                   CPU_ARGUMENTS_OF({DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to},
                                    {cpu_dnnl_scales_argument(&scaling), &factors}));
@@ -377,9 +374,10 @@ static struct cpu_tensor reshape(struct cpu_program *program, const struct cpu_t
     return plain;
 }
 
-/* Operation of a node, without pass and layouts. */
-static struct cpu_operation operation_of(const struct graph_node *node)
+/* Operation of a node in the forward pass, without layouts. */
+static struct cpu_operation operation_of(const struct cpu_program *program, uint32_t number)
 {
+    const struct graph_node *node = node_of(program, number);
     static const enum cpu_operation_kind kinds[] = {[GRAPH_CONVOLUTION] = CPU_CONVOLUTION,
                                                     [GRAPH_FULLY_CONNECTED] = CPU_INNER_PRODUCT,
                                                     [GRAPH_BATCH_NORM] = CPU_NORM,
@@ -395,6 +393,8 @@ static struct cpu_operation operation_of(const struct graph_node *node)
                                                               : dnnl_pooling_avg_exclude_padding;
 
     return (struct cpu_operation){.kind = kinds[node->kind],
+                                  .pass = program->training ? dnnl_forward_training
+                                                            : dnnl_forward_inference,
                                   .algorithm = algorithm,
                                   .window = {.strides = {window->stride, window->stride},
                                              .sides = {window->height, window->width},
@@ -431,11 +431,6 @@ static const struct cpu_tensor *floats_of(struct cpu_program *program, uint32_t 
     if (!own->floats.layout)
         own->floats = change(program, &own->output, 0, number);
     return &own->floats;
-}
-
-static dnnl_prop_kind_t forward_kind(const struct cpu_program *program)
-{
-    return program->training ? dnnl_forward_training : dnnl_forward_inference;
 }
 
 static const struct cpu_layout *output_any(const struct cpu_program *program, uint32_t number)
@@ -485,8 +480,7 @@ static void build_int8(struct cpu_program *program, uint32_t number)
                                   .grouped = node->window.groups > 1,
                                   .summand = 1};
     own->source = program->nodes[node->inputs[0]].output;
-    struct cpu_operation operation = operation_of(node);
-    operation.pass = dnnl_forward_inference;
+    struct cpu_operation operation = operation_of(program, number);
     operation.behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_ACCUMULATE : 0u);
     operation.source = cpu_any(dnnl, own->source.layout, own->source.layout->type);
     operation.weight = cpu_tagged(dnnl, plain->ndims, plain->dims, dnnl_s8, dnnl_format_tag_any);
@@ -551,7 +545,7 @@ static dnnl_primitive_desc_t describe_weighted_backward(struct cpu_program *prog
     const struct cpu_layout *plain = model->canonical[node->weight];
     const bool keeps = model->type == dnnl_f32 && node->kind != GRAPH_CONVOLUTION &&
                        model->home[node->weight] == plain;
-    struct cpu_operation operation = operation_of(node);
+    struct cpu_operation operation = operation_of(program, number);
 
     operation.pass = pass;
     operation.source = cpu_any(&model->dnnl, own->source.layout, model->type);
@@ -592,22 +586,6 @@ static bool is_product(const struct cpu_program *program, uint32_t number)
            target == channels_last(program, target);
 }
 
-/* Store a node's weights, whose forward primitive is there, in the layout of their gradient. */
-static void choose_home(struct cpu_program *program, uint32_t number)
-{
-    struct cpu_model *model = program->model;
-    const uint32_t weight = node_of(program, number)->weight;
-    if (is_product(program, number)) /* home remains the canonical layout */
-        return;
-    dnnl_primitive_desc_t desc = describe_weighted_backward(program, number, dnnl_backward_weights,
-                                                            program->nodes[number].output.layout);
-    const struct cpu_layout *gradient = query_layout(program, desc, dnnl_query_diff_weights_md);
-
-    if (!program->code && gradient->bytes == model->canonical[weight]->bytes)
-        model->home[weight] = gradient;
-    dnnl_primitive_desc_destroy(desc);
-}
-
 static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint32_t number,
                                                const struct cpu_layout *weight)
 {
@@ -615,9 +593,8 @@ static dnnl_primitive_desc_t describe_weighted(struct cpu_program *program, uint
     const struct cpu_node *own = &program->nodes[number];
     const dnnl_data_type_t type = program->model->type;
     const bool is_last = number + 1 == program->model->graph->node_count; /* logits are FP32 */
-    struct cpu_operation operation = operation_of(node);
+    struct cpu_operation operation = operation_of(program, number);
 
-    operation.pass = forward_kind(program);
     operation.behind = (own->relu ? CPU_RELU : 0u) | (own->summand ? CPU_ACCUMULATE : 0u);
     operation.source = cpu_any(&program->model->dnnl, own->source.layout, type);
     operation.weight = weight;
@@ -662,8 +639,15 @@ static void build_weighted(struct cpu_program *program, uint32_t number)
     const struct cpu_layout *target = query_layout(program, desc, dnnl_query_dst_md);
     own->source = convert(program, &own->source, source, number);
     own->output = own->summand ? *floats_of(program, own->summand) : add_tensor(program, target);
-    if (program->training && model->type != dnnl_f32 && !model->homes_known)
-        choose_home(program, number);
+    if (program->training && model->type != dnnl_f32 && !model->homes_known &&
+        !is_product(program, number)) { /* store the weights in the layout of their gradient */
+        dnnl_primitive_desc_t back =
+            describe_weighted_backward(program, number, dnnl_backward_weights, own->output.layout);
+        const struct cpu_layout *gradient = query_layout(program, back, dnnl_query_diff_weights_md);
+        if (!program->code && gradient->bytes == plain->bytes)
+            model->home[node->weight] = gradient;
+        dnnl_primitive_desc_destroy(back);
+    }
     struct cpu_tensor weight = {0}, bias = {0};
     if (own->norm) {
         /* Fold in the BN that follows, again when parameters or running statistics change. That
@@ -709,7 +693,6 @@ static void build_simple(struct cpu_program *program, uint32_t number,
     struct cpu_node *own = &program->nodes[number];
 
     own->source = *input_of(program, number);
-    operation.pass = forward_kind(program);
     operation.source = own->source.layout;
     operation.target = output_any(program, number);
     dnnl_primitive_desc_t desc = own->forward = describe(program, &operation, NULL, number);
@@ -729,14 +712,14 @@ static void build_simple(struct cpu_program *program, uint32_t number,
 
 static void build_plain(struct cpu_program *program, uint32_t number)
 {
-    build_simple(program, number, operation_of(node_of(program, number)), NULL);
+    build_simple(program, number, operation_of(program, number), NULL);
 }
 
 static void build_norm(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = node_of(program, number);
     struct cpu_node *own = &program->nodes[number];
-    struct cpu_operation operation = operation_of(node);
+    struct cpu_operation operation = operation_of(program, number);
     const struct cpu_layout *vector = vector_of(program, node);
     float *mean = program->model->statistics + node->statistics;
     float *variance = mean + node->shape.channels;
@@ -758,7 +741,7 @@ static void build_norm(struct cpu_program *program, uint32_t number)
 static void build_add(struct cpu_program *program, uint32_t number)
 {
     const struct graph_node *node = node_of(program, number);
-    struct cpu_operation operation = operation_of(node);
+    struct cpu_operation operation = operation_of(program, number);
     const struct cpu_tensor *other = floats_of(program, node->inputs[1]);
     const struct cpu_tensor second =
         convert(program, other, input_of(program, number)->layout, number);
@@ -1083,7 +1066,7 @@ static void build_norm_backward(struct cpu_program *program, uint32_t number,
                                        : (struct cpu_tensor){0};
     const struct cpu_tensor d_gamma = add_gradient(program, node->gamma, vector);
     const struct cpu_tensor d_beta = add_gradient(program, node->beta, vector);
-    struct cpu_operation operation = operation_of(node);
+    struct cpu_operation operation = operation_of(program, number);
 
     operation.pass = dnnl_backward;
     operation.flags |= own->relu ? dnnl_fuse_norm_relu : 0u;
@@ -1095,35 +1078,7 @@ static void build_norm_backward(struct cpu_program *program, uint32_t number,
                          {DNNL_ARG_DIFF_SHIFT, &d_beta}));
 }
 
-/* A pool or LRN, which also reads its input. */
-static void build_windowed_backward(struct cpu_program *program, uint32_t number,
-                                    const struct cpu_tensor *given)
-{
-    struct cpu_operation operation = operation_of(node_of(program, number));
-
-    operation.pass = dnnl_backward_data;
-    build_simple_backward(program, number, operation, given,
-                          operation.kind == CPU_LRN
-                              ? CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &program->nodes[number].source})
-                              : NULL);
-}
-
 /* ---- other nodes ---- */
-
-static void build_relu_backward(struct cpu_program *program, uint32_t number,
-                                const struct cpu_tensor *given)
-{
-    const struct cpu_tensor gradient = through_relu(program, number, given);
-
-    give(program, node_of(program, number)->inputs[0], &gradient);
-}
-
-static void build_add_backward(struct cpu_program *program, uint32_t number,
-                               const struct cpu_tensor *given)
-{
-    give(program, node_of(program, number)->inputs[0], given);
-    give(program, node_of(program, number)->inputs[1], given);
-}
 
 /* Each input's gradient is its channels of the output's gradient. */
 static void build_concat_backward(struct cpu_program *program, uint32_t number,
@@ -1170,26 +1125,13 @@ static void build_dropout_backward(struct cpu_program *program, uint32_t number,
 
 static void build_backward(struct cpu_program *program)
 {
-    static void (*const build[])(struct cpu_program * program, uint32_t number,
-                                 const struct cpu_tensor *given) = {
-        [GRAPH_CONVOLUTION] = build_weighted_backward,
-        [GRAPH_FULLY_CONNECTED] = build_weighted_backward,
-        [GRAPH_BATCH_NORM] = build_norm_backward,
-        [GRAPH_RELU] = build_relu_backward,
-        [GRAPH_MAX_POOL] = build_windowed_backward,
-        [GRAPH_AVERAGE_POOL] = build_windowed_backward,
-        [GRAPH_LRN] = build_windowed_backward,
-        [GRAPH_ADD] = build_add_backward,
-        [GRAPH_CONCAT] = build_concat_backward,
-        [GRAPH_DROPOUT] = build_dropout_backward,
-    };
-
     for (uint32_t i = program->model->graph->node_count; i-- > 1 && !program->code;) {
         const struct graph_node *node = node_of(program, i);
         const struct cpu_node *own = &program->nodes[i];
         const uint32_t before = node->inputs[0];
         const bool relu = own->relu && node->kind != GRAPH_BATCH_NORM;
         struct cpu_tensor gradient;
+        struct cpu_operation operation;
         if (!node->needs_gradient)
             continue;
         if (own->absorbed && own->gradient_count == 2 &&
@@ -1217,8 +1159,40 @@ static void build_backward(struct cpu_program *program)
             if (relu)
                 gradient = through_relu(program, i, &gradient);
         }
-        if (!own->absorbed)
-            build[node->kind](program, i, &gradient);
+        switch (own->absorbed ? GRAPH_INPUT : node->kind) {
+        case GRAPH_INPUT:
+            break;
+        case GRAPH_CONVOLUTION:
+        case GRAPH_FULLY_CONNECTED:
+            build_weighted_backward(program, i, &gradient);
+            break;
+        case GRAPH_BATCH_NORM:
+            build_norm_backward(program, i, &gradient);
+            break;
+        case GRAPH_MAX_POOL:
+        case GRAPH_AVERAGE_POOL:
+        case GRAPH_LRN: /* also reads its input */
+            operation = operation_of(program, i);
+            operation.pass = dnnl_backward_data;
+            build_simple_backward(
+                program, i, operation, &gradient,
+                node->kind == GRAPH_LRN ? CPU_ARGUMENTS_OF({DNNL_ARG_SRC, &own->source}) : NULL);
+            break;
+        case GRAPH_RELU:
+            gradient = through_relu(program, i, &gradient);
+            give(program, before, &gradient);
+            break;
+        case GRAPH_ADD:
+            give(program, before, &gradient);
+            give(program, node->inputs[1], &gradient);
+            break;
+        case GRAPH_CONCAT:
+            build_concat_backward(program, i, &gradient);
+            break;
+        case GRAPH_DROPOUT:
+            build_dropout_backward(program, i, &gradient);
+            break;
+        }
         const uint64_t floats = graph_final_floats(program->model->graph, i);
         if (floats > 0) /* all gradients up to this node's are final */
             add_step(program, CPU_READY, i, UINT32_MAX, UINT32_MAX)->ready_floats = floats;
@@ -1312,28 +1286,18 @@ static void look_at_graph(struct cpu_program *program)
 /* Assign offsets in the arena and in the program's own memory. */
 static void place_buffers(struct cpu_program *program)
 {
-    struct lifetime *lives = memory_array(program->buffer_count, sizeof *lives);
-
-    if (!lives) {
-        program->code = -ENOMEM;
-        return;
-    }
     program->buffers[program->scratch].life.first = 0;
     program->buffers[program->scratch].life.last = program->step_count;
     for (uint32_t i = 0; i < program->buffer_count; i++) {
-        struct cpu_buffer *buffer = &program->buffers[i];
-        if (buffer->place == CPU_KEPT) {
-            buffer->life.offset = program->kept_bytes;
-            program->kept_bytes += (buffer->life.bytes + 63) / 64 * 64;
-        } else if (buffer->place == CPU_ARENA) {
-            lives[i] = buffer->life;
-        }
+        struct lifetime *life = &program->buffers[i].life;
+        if (program->buffers[i].place != CPU_KEPT)
+            continue;
+        life->offset = program->kept_bytes;
+        program->kept_bytes += (life->bytes + 63) / 64 * 64;
+        life->bytes = 0; /* needs no space in the arena */
     }
-    program->code = lifetimes_plan(lives, program->buffer_count, &program->arena_bytes);
-    for (uint32_t i = 0; i < program->buffer_count; i++)
-        if (program->buffers[i].place == CPU_ARENA)
-            program->buffers[i].life.offset = lives[i].offset;
-    free(lives);
+    program->code = lifetimes_plan(&program->buffers->life, sizeof *program->buffers,
+                                   program->buffer_count, &program->arena_bytes);
     if (program->code == 0 && program->kept_bytes &&
         posix_memalign(&program->kept, 64, program->kept_bytes))
         program->code = fail(ENOMEM, "out of memory: %llu bytes of weights",

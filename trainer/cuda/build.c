@@ -870,7 +870,8 @@ struct cuda_program *cuda_compile(struct cuda_model *model, uint32_t count, bool
         if (program->buffers[i].first == UINT32_MAX) /* unused by all steps */
             program->buffers[i].bytes = 0;
     if (code == 0)
-        code = lifetimes_plan(program->buffers, program->buffer_count, &program->arena_bytes);
+        code = lifetimes_plan(program->buffers, sizeof *program->buffers, program->buffer_count,
+                              &program->arena_bytes);
     cuda_blocks_free(&builder.blocks);
     if (code) {
         cuda_program_destroy(program);

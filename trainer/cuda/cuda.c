@@ -32,8 +32,12 @@ struct cuda_slot {
     uint8_t *rows;
 };
 
-struct cuda_flights {
-    struct cuda_model *model;
+struct cuda_state {
+    struct cuda_model model;
+    struct cuda_program *programs;
+    void *arena;
+    uint64_t arena_bytes;
+    /* Batches in flight. */
     uint32_t slot_count;
     struct cuda_slot *slots;
     struct cuda_flight *flights;       /* slot_count + 1 */
@@ -41,14 +45,6 @@ struct cuda_flights {
     uint64_t waited_ns;                /* time waited for batches since the last start */
     uint64_t rows_bytes, slot_bytes;   /* of a batch's rows; of all slots */
     bool is_stuck;                     /* the device does not answer: nothing may wait for it */
-};
-
-struct cuda_state {
-    struct cuda_model model;
-    struct cuda_flights flights;
-    struct cuda_program *programs;
-    void *arena;
-    uint64_t arena_bytes;
 };
 
 enum { LAYOUT = 0x4b525343 }; /* "KRSC" */
@@ -108,35 +104,35 @@ static int find_program(struct cuda_state *cuda, uint32_t count, bool training,
 
 /* ---- batches in flight ---- */
 
-static struct cuda_flight *flight_of(const struct cuda_flights *flights, uint64_t pass)
+static struct cuda_flight *flight_of(const struct cuda_state *cuda, uint64_t pass)
 {
-    return &flights->flights[pass % (flights->slot_count + 1)];
+    return &cuda->flights[pass % (cuda->slot_count + 1)];
 }
 
-static int open_flights(struct cuda_flights *flights, struct cuda_model *model)
+static int open_flights(struct cuda_state *cuda)
 {
+    struct cuda_model *model = &cuda->model;
     const struct graph_shape *shape = &model->graph->nodes[0].shape;
     const uint64_t batch = model->config.batch_size;
     int code = 0;
 
-    flights->model = model;
-    flights->rows_bytes = batch * shape->height * shape->width * 3;
-    flights->slot_count = model->config.late ? (uint32_t)model->settings->ahead + 1 : 1;
-    flights->slots = memory_array(flights->slot_count, sizeof *flights->slots);
-    flights->flights = memory_array(flights->slot_count + 1, sizeof *flights->flights);
-    if (!flights->slots || !flights->flights)
+    cuda->rows_bytes = batch * shape->height * shape->width * 3;
+    cuda->slot_count = model->config.late ? (uint32_t)model->settings->ahead + 1 : 1;
+    cuda->slots = memory_array(cuda->slot_count, sizeof *cuda->slots);
+    cuda->flights = memory_array(cuda->slot_count + 1, sizeof *cuda->flights);
+    if (!cuda->slots || !cuda->flights)
         return -ENOMEM;
-    for (uint32_t i = 0; i < flights->slot_count; i++)
-        flights->slots[i] = (struct cuda_slot){cuda_allocate(model, model->header_bytes),
-                                               cuda_allocate(model, flights->rows_bytes)};
-    for (uint32_t i = 0; i <= flights->slot_count && code == 0; i++) {
-        struct cuda_flight *flight = &flights->flights[i];
+    for (uint32_t i = 0; i < cuda->slot_count; i++)
+        cuda->slots[i] = (struct cuda_slot){cuda_allocate(model, model->header_bytes),
+                                            cuda_allocate(model, cuda->rows_bytes)};
+    for (uint32_t i = 0; i <= cuda->slot_count && code == 0; i++) {
+        struct cuda_flight *flight = &cuda->flights[i];
         flight->staged = cuda_pin(model, model->header_bytes);
         flight->report = cuda_pin(model, sizeof *flight->report);
         for (int k = 0; k < CUDA_MOMENTS && code == 0; k++)
             code = runtime_event_create(&flight->moments[k]);
     }
-    flights->slot_bytes = flights->slot_count * (flights->rows_bytes + model->header_bytes);
+    cuda->slot_bytes = cuda->slot_count * (cuda->rows_bytes + model->header_bytes);
     return code ? code : model->code;
 }
 
@@ -149,11 +145,11 @@ static int mark_moment(const struct cuda_model *model, struct cuda_flight *fligh
 }
 
 /* Start the upload of a batch into a free slot. Its gradients are those of its mean loss. */
-static int upload_batch(struct cuda_flights *flights, const struct trainer_batch *batch)
+static int upload_batch(struct cuda_state *cuda, const struct trainer_batch *batch)
 {
-    const struct cuda_model *model = flights->model;
-    const struct cuda_slot *slot = &flights->slots[flights->given % flights->slot_count];
-    struct cuda_flight *flight = flight_of(flights, flights->given);
+    const struct cuda_model *model = &cuda->model;
+    const struct cuda_slot *slot = &cuda->slots[cuda->given % cuda->slot_count];
+    struct cuda_flight *flight = flight_of(cuda, cuda->given);
     void *stream = model->runtime.upload;
     struct cuda_header *header = flight->staged;
     uint64_t *keys = (uint64_t *)(void *)(header + 1);
@@ -162,11 +158,11 @@ static int upload_batch(struct cuda_flights *flights, const struct trainer_batch
     const float loss_scale = (float)model->settings->loss_scale;
     uint32_t counted = 0;
 
-    assert(flights->given - flights->reported < flights->slot_count);
+    assert(cuda->given - cuda->reported < cuda->slot_count);
     flight->rows = slot->rows;
     flight->batch = *batch;
     flight->updated = flight->update_reported = false;
-    flights->waited_ns += batch->waited_ns;
+    cuda->waited_ns += batch->waited_ns;
     int code = mark_moment(model, flight, CUDA_UPLOAD);
     for (uint32_t i = 0; i < batch->count; i++) {
         labels[i] = batch->labels ? batch->labels[i] : -1;
@@ -184,24 +180,24 @@ static int upload_batch(struct cuda_flights *flights, const struct trainer_batch
         code = runtime_copy(slot->header, header, model->header_bytes, stream);
     if (code == 0)
         code = runtime_copy(slot->rows, batch->rows,
-                            flights->rows_bytes / model->config.batch_size * batch->count, stream);
+                            cuda->rows_bytes / model->config.batch_size * batch->count, stream);
     if (code == 0)
         code = mark_moment(model, flight, CUDA_UPLOADED);
-    flights->given += code == 0;
+    cuda->given += code == 0;
     return code;
 }
 
 /* Put the oldest batch not yet started on the compute stream. The program is for the same number of
  * images and the same pass. */
-static int start_flight(struct cuda_flights *flights, struct cuda_program *program)
+static int start_flight(struct cuda_state *cuda, struct cuda_program *program)
 {
-    const struct cuda_model *model = flights->model;
-    const struct cuda_slot *slot = &flights->slots[flights->started % flights->slot_count];
-    struct cuda_flight *flight = flight_of(flights, flights->started);
+    const struct cuda_model *model = &cuda->model;
+    const struct cuda_slot *slot = &cuda->slots[cuda->started % cuda->slot_count];
+    struct cuda_flight *flight = flight_of(cuda, cuda->started);
     void *stream = model->runtime.stream;
 
-    flight->waited_ns = flights->waited_ns;
-    flights->waited_ns = 0;
+    flight->waited_ns = cuda->waited_ns;
+    cuda->waited_ns = 0;
     int code = runtime_event_await(flight->moments[CUDA_UPLOADED], stream);
     if (code == 0)
         code = mark_moment(model, flight, CUDA_COMPUTE);
@@ -218,17 +214,17 @@ static int start_flight(struct cuda_flights *flights, struct cuda_program *progr
                             model->graph->parameter_floats * sizeof(float), stream);
     if (code == 0)
         code = mark_moment(model, flight, CUDA_DONE);
-    flights->started += code == 0;
+    cuda->started += code == 0;
     return code;
 }
 
 /* The update after the batch started last begins, or is done. */
-static int mark_update(struct cuda_flights *flights, bool done)
+static int mark_update(struct cuda_state *cuda, bool done)
 {
-    struct cuda_flight *flight = flight_of(flights, flights->started - 1);
+    struct cuda_flight *flight = flight_of(cuda, cuda->started - 1);
 
     flight->updated = done;
-    return mark_moment(flights->model, flight, done ? CUDA_UPDATED : CUDA_UPDATE);
+    return mark_moment(&cuda->model, flight, done ? CUDA_UPDATED : CUDA_UPDATE);
 }
 
 static int time_between(void *const first, void *const last, uint64_t *ns)
@@ -282,29 +278,27 @@ static int take_times(const struct cuda_model *model, const struct cuda_flight *
     return code;
 }
 
-static int wait_for(struct cuda_flights *flights, const struct cuda_flight *flight,
+static int wait_for(struct cuda_state *cuda, const struct cuda_flight *flight,
                     enum cuda_moment moment)
 {
-    int code =
-        runtime_event_wait_for(flight->moments[moment], flights->model->config.rank_timeout_ns);
+    int code = runtime_event_wait_for(flight->moments[moment], cuda->model.config.rank_timeout_ns);
 
-    flights->is_stuck = code == -ETIMEDOUT;
+    cuda->is_stuck = code == -ETIMEDOUT;
     return code;
 }
 
 /* Wait for the oldest started batch. */
-static int land_flight(struct cuda_flights *flights, struct backend_loss *loss)
+static int land_flight(struct cuda_state *cuda, struct backend_loss *loss)
 {
-    const struct cuda_flight *flight = flight_of(flights, flights->reported);
-    const struct cuda_flight *before =
-        flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
+    const struct cuda_flight *flight = flight_of(cuda, cuda->reported);
+    const struct cuda_flight *before = cuda->reported ? flight_of(cuda, cuda->reported - 1) : NULL;
     const struct device_loss *found = &flight->report->loss;
-    int code = wait_for(flights, flight, CUDA_DONE);
+    int code = wait_for(cuda, flight, CUDA_DONE);
 
     if (code)
         return code;
-    assert(flights->reported < flights->started);
-    flights->reported++;
+    assert(cuda->reported < cuda->started);
+    cuda->reported++;
     *loss = (struct backend_loss){.count = flight->batch.count};
     if (flight->batch.labels) {
         loss->loss = found->counted ? found->loss / found->counted : 0;
@@ -312,14 +306,14 @@ static int land_flight(struct cuda_flights *flights, struct backend_loss *loss)
         loss->correct_top5 = found->correct_top5;
         loss->counted = found->counted;
     }
-    return take_times(flights->model, flight, before, &loss->times);
+    return take_times(&cuda->model, flight, before, &loss->times);
 }
 
 /* ---- opening ---- */
 
 static bool nothing_flies(const struct cuda_state *cuda)
 {
-    return cuda->flights.given == cuda->flights.reported;
+    return cuda->given == cuda->reported;
 }
 
 static int cuda_load(void *state, const float *parameters, const float *momenta,
@@ -361,7 +355,7 @@ static int cuda_open(void *state, const void *settings_given, const struct backe
         code = cuda->model.code;
     }
     if (code == 0)
-        code = open_flights(&cuda->flights, &cuda->model);
+        code = open_flights(cuda);
     if (code)
         return code;
     float *statistics = memory_array(config->graph->statistic_floats + 1, sizeof *statistics);
@@ -378,7 +372,7 @@ static void cuda_close(void *state)
 {
     struct cuda_state *cuda = state;
 
-    if (cuda->flights.is_stuck) /* freeing memory would wait for it; exiting does not */
+    if (cuda->is_stuck) /* freeing memory would wait for it; exiting does not */
         return;
     if (cuda->model.runtime.upload) {
         runtime_wait(cuda->model.runtime.upload);
@@ -390,11 +384,11 @@ static void cuda_close(void *state)
         cuda->programs = next;
     }
     dnn_close(cuda->model.dnn);
-    for (uint32_t i = 0; cuda->flights.flights && i <= cuda->flights.slot_count; i++)
+    for (uint32_t i = 0; cuda->flights && i <= cuda->slot_count; i++)
         for (int k = 0; k < CUDA_MOMENTS; k++)
-            runtime_event_destroy(cuda->flights.flights[i].moments[k]);
-    free(cuda->flights.slots);
-    free(cuda->flights.flights);
+            runtime_event_destroy(cuda->flights[i].moments[k]);
+    free(cuda->slots);
+    free(cuda->flights);
     cuda_model_close(&cuda->model);
     runtime_release(cuda->arena);
     runtime_close(&cuda->model.runtime);
@@ -418,44 +412,43 @@ static int cuda_run(void *state, const struct trainer_batch *batch, struct backe
 {
     struct cuda_state *cuda = state;
     struct cuda_model *model = &cuda->model;
-    struct cuda_flights *flights = &cuda->flights;
     const bool late = model->config.late && !batch->logits;
     const bool holds = late && batch->learns && model->config.exchanged_by_host;
-    const uint64_t held_most = holds && batch->rows ? flights->slot_count - 1 : 0;
+    const uint64_t held_most = holds && batch->rows ? cuda->slot_count - 1 : 0;
     const struct cuda_flight *flight = NULL; /* the one started, if any */
     struct cuda_program *program = NULL;
     int code = 0;
 
     assert(nothing_flies(cuda) || late);
-    assert(flights->reported <= flights->started && flights->started <= flights->given);
-    if (batch->rows && flights->given - flights->reported == flights->slot_count)
-        code = land_flight(flights, loss);
+    assert(cuda->reported <= cuda->started && cuda->started <= cuda->given);
+    if (batch->rows && cuda->given - cuda->reported == cuda->slot_count)
+        code = land_flight(cuda, loss);
     if (code == 0 && batch->rows)
-        code = upload_batch(flights, batch);
-    if (code == 0 && flights->given - flights->started > held_most) {
-        flight = flight_of(flights, flights->started); /* the oldest */
+        code = upload_batch(cuda, batch);
+    if (code == 0 && cuda->given - cuda->started > held_most) {
+        flight = flight_of(cuda, cuda->started); /* the oldest */
         code = find_program(cuda, flight->batch.count, flight->batch.learns, &program);
         if (code == 0)
-            code = start_flight(flights, program);
+            code = start_flight(cuda, program);
     }
     if (batch->rows) {
         /* until it is uploaded, and belongs to the caller again */
         int given = code ? runtime_wait(model->runtime.upload)
                          : runtime_event_synchronise(
-                               flight_of(flights, flights->given - 1)->moments[CUDA_UPLOADED]);
+                               flight_of(cuda, cuda->given - 1)->moments[CUDA_UPLOADED]);
         code = code ? code : given;
     }
     const bool lands = batch->rows ? !late || (holds && flight) : !nothing_flies(cuda);
-    struct cuda_flight *last = flights->reported ? flight_of(flights, flights->reported - 1) : NULL;
+    struct cuda_flight *last = cuda->reported ? flight_of(cuda, cuda->reported - 1) : NULL;
     if (code == 0 && !batch->rows && !lands && last && last->updated && !last->update_reported) {
-        code = wait_for(flights, last, CUDA_UPDATED); /* nothing else is left to report */
+        code = wait_for(cuda, last, CUDA_UPDATED); /* nothing else is left to report */
         if (code == 0)
             code = time_between(last->moments[CUDA_UPDATE], last->moments[CUDA_UPDATED],
                                 &loss->times.update_ns);
         last->update_reported = code == 0;
     }
     if (code == 0 && lands)
-        code = land_flight(flights, loss);
+        code = land_flight(cuda, loss);
     if (code == 0 && lands && flight)
         code = cuda_program_add_times(program);
     if (code == 0 && batch->logits)
@@ -500,14 +493,14 @@ static int cuda_update(void *state, const struct kernel_update *update)
 {
     struct cuda_state *cuda = state;
     struct cuda_model *model = &cuda->model;
-    int code = mark_update(&cuda->flights, false);
+    int code = mark_update(cuda, false);
 
     if (code == 0 && model->host_gradients)
         code = runtime_copy(model->gradients, model->host_gradients,
                             model->graph->parameter_floats * sizeof(float), model->runtime.stream);
     if (code == 0)
         code = device_optimise(&model->table, update, model->runtime.stream);
-    return code ? code : mark_update(&cuda->flights, true);
+    return code ? code : mark_update(cuda, true);
 }
 
 static void *cuda_batches(void *state, size_t bytes)
@@ -521,7 +514,7 @@ static void *cuda_batches(void *state, size_t bytes)
 
 static void cuda_forget_batches(void *state, void *memory)
 {
-    if (!((struct cuda_state *)state)->flights.is_stuck) /* unpinning would wait for the device */
+    if (!((struct cuda_state *)state)->is_stuck) /* unpinning would wait for the device */
         runtime_unpin(memory);
 }
 
@@ -542,7 +535,7 @@ static void cuda_memory(void *state, struct backend_memory *memory)
         .activation_bytes = cuda->arena_bytes,
         .workspace_bytes = model->workspace_bytes,
         .device_bytes = model->device_bytes + cuda->arena_bytes + model->workspace_bytes,
-        .batch_bytes = cuda->flights.slot_bytes,
+        .batch_bytes = cuda->slot_bytes,
         .pinned_bytes = model->pinned_bytes};
 }
 

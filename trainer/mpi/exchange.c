@@ -33,11 +33,6 @@ struct exchange_mpi_state {
     MPI_Status *statuses;  /* as many: MPICH's headers make gcc warn about MPI_STATUSES_IGNORE */
 };
 
-static int check_mpi(int status, const char *what)
-{
-    return mpi_check(status, "exchange mpi", what);
-}
-
 static int mpi_open(void *state, const void *settings, const struct exchange_config *config)
 {
     struct exchange_mpi_state *mpi = state;
@@ -49,7 +44,7 @@ static int mpi_open(void *state, const void *settings, const struct exchange_con
     if (MPI_Initialized(&is_running) != MPI_SUCCESS || !is_running)
         return fail(ENODEV, "exchange mpi: this process was not started by mpirun or srun");
     mpi_lock();
-    int code = check_mpi(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "join");
+    int code = mpi_check(MPI_Comm_dup(MPI_COMM_WORLD, &mpi->ranks), "exchange mpi", "join");
     if (code == 0)
         MPI_Comm_set_errhandler(mpi->ranks, MPI_ERRORS_RETURN);
     mpi_unlock();
@@ -99,7 +94,7 @@ static int progress(struct exchange_mpi_state *mpi, int *done)
     const int status =
         MPI_Testall((int)mpi->config.buckets.started, mpi->requests, done, mpi->statuses);
     mpi_unlock();
-    return check_mpi(status, "add up gradients");
+    return mpi_check(status, "exchange mpi", "add up gradients");
 }
 
 static int mpi_ready(void *state, uint64_t done)
@@ -117,7 +112,7 @@ static int mpi_ready(void *state, uint64_t done)
         const int status = MPI_Iallreduce(from, sums, (int)count, MPI_FLOAT, MPI_SUM, mpi->ranks,
                                           &mpi->requests[mpi->config.buckets.started - 1]);
         mpi_unlock();
-        code = check_mpi(status, "add up gradients");
+        code = mpi_check(status, "exchange mpi", "add up gradients");
     }
     if (code == 0 && mpi->config.buckets.started)
         code = progress(mpi, &moved);
