@@ -7,6 +7,7 @@
 #include "base/memory.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -211,17 +212,7 @@ static const double product_flops = 2.0 * SIDE * SIDE * SIDE, sum_bytes = 3.0 * 
 
 struct arrays {
     float *a, *b, *sum;
-    const struct cpu_dnnl *dnnl;
-    dnnl_primitive_t product;
-    dnnl_exec_arg_t arguments[3];
 };
-
-static int multiply(const struct arrays *arrays)
-{
-    return cpu_check(
-        dnnl_primitive_execute(arrays->product, arrays->dnnl->stream, 3, arrays->arguments),
-        "matrix product");
-}
 
 VECTOR_CLONES
 static void add_part(const void *context, uint64_t first, uint64_t end)
@@ -234,30 +225,10 @@ static void add_part(const void *context, uint64_t first, uint64_t end)
         sum[i] = a[i] + b[i];
 }
 
-static int add_arrays(const struct arrays *arrays)
-{
-    cpu_share(FLOATS, LINE_FLOATS, add_part, arrays);
-    return 0;
-}
-
-/* Work per second, after one round that warms up. */
-static int measure_rate(int (*run)(const struct arrays *arrays), const struct arrays *arrays,
-                        double work, double *per_s)
-{
-    int code = run(arrays);
-
-    for (int i = 0; i < ROUNDS && code == 0; i++) {
-        uint64_t since_ns = clock_now_ns(), took_ns = 0;
-        code = run(arrays);
-        schedule_lap(&took_ns, &since_ns);
-        if (took_ns && work * 1e9 / (double)took_ns > *per_s)
-            *per_s = work * 1e9 / (double)took_ns;
-    }
-    return code;
-}
-
 int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *schedule)
 {
+    dnnl_primitive_t product = NULL;
+    dnnl_exec_arg_t arguments[3] = {{0}};
     struct arrays arrays = {.a = memory_array(FLOATS, sizeof(float)),
                             .b = memory_array(FLOATS, sizeof(float)),
                             .sum = memory_array(FLOATS, sizeof(float))};
@@ -285,26 +256,35 @@ int cpu_peaks(struct cpu_dnnl *dnnl, dnnl_data_type_t type, struct schedule *sch
                                                 .weight = any,
                                                 .target = any};
         dnnl_primitive_desc_t desc = NULL;
-        arrays.dnnl = dnnl;
         dnnl_status_t status = cpu_dnnl_describe(dnnl, &operation, NULL, NULL, &desc);
         if (status == dnnl_success)
-            status = dnnl_primitive_create(&arrays.product, desc);
+            status = dnnl_primitive_create(&product, desc);
         for (int i = 0; i < 3 && status == dnnl_success; i++) {
-            arrays.arguments[i].arg = matrices[i].name;
-            status = dnnl_memory_create(&arrays.arguments[i].memory,
+            arguments[i].arg = matrices[i].name;
+            status = dnnl_memory_create(&arguments[i].memory,
                                         cpu_layout_of(dnnl, desc, matrices[i].layout)->raw,
                                         dnnl->engine, memory[i]);
         }
         dnnl_primitive_desc_destroy(desc);
         code = cpu_check(status, "matrix product");
     }
-    if (code == 0)
-        code = measure_rate(multiply, &arrays, product_flops, &schedule->flops_per_s);
-    if (code == 0)
-        code = measure_rate(add_arrays, &arrays, sum_bytes, &schedule->bytes_per_s);
+    /* Work per second, after one round that warms up; products first, then sums. */
+    for (int i = 0; i < 2 * (ROUNDS + 1) && code == 0; i++) {
+        const bool sums = i > ROUNDS;
+        double *per_s = sums ? &schedule->bytes_per_s : &schedule->flops_per_s;
+        uint64_t since_ns = clock_now_ns(), took_ns = 0;
+        if (sums)
+            cpu_share(FLOATS, LINE_FLOATS, add_part, &arrays);
+        else
+            code = cpu_check(dnnl_primitive_execute(product, dnnl->stream, 3, arguments),
+                             "matrix product");
+        schedule_lap(&took_ns, &since_ns);
+        if (i % (ROUNDS + 1) > 0 && took_ns > 0)
+            *per_s = fmax(*per_s, (sums ? sum_bytes : product_flops) * 1e9 / (double)took_ns);
+    }
     for (int i = 0; i < 3; i++)
-        dnnl_memory_destroy(arrays.arguments[i].memory);
-    dnnl_primitive_destroy(arrays.product);
+        dnnl_memory_destroy(arguments[i].memory);
+    dnnl_primitive_destroy(product);
     free(arrays.a);
     free(arrays.b);
     free(arrays.sum);

@@ -51,15 +51,9 @@ static bool needs_copy(const struct cuda_model *model, const struct graph_parame
 
 /* ---- memory ---- */
 
-struct origin {
-    void *(*allocate)(uint64_t bytes);
-    void (*release)(void *memory);
-};
-static const struct origin of_device = {runtime_allocate, runtime_release};
-static const struct origin of_host = {runtime_pin, runtime_unpin};
-
 /* Allocate memory that is kept until the model is closed; or only an address of its own. */
-static void *keep_memory(struct cuda_model *model, const struct origin *origin, uint64_t bytes)
+static void *keep_memory(struct cuda_model *model, void *(*allocate)(uint64_t bytes),
+                         void (*release)(void *memory), uint64_t bytes)
 {
     if (model->code == 0)
         model->code = memory_room(&model->memory, model->memory_count, sizeof *model->memory,
@@ -68,16 +62,17 @@ static void *keep_memory(struct cuda_model *model, const struct origin *origin, 
         return NULL;
     void *start = model->outlined
                       ? (void *)((uintptr_t)(model->memory_count + 1) << 40) /* NOLINT */
-                      : origin->allocate(bytes);
+                      : allocate(bytes);
     if (start)
-        model->memory[model->memory_count++] = (struct cuda_memory){start, origin->release};
+        model->memory[model->memory_count++] = (struct cuda_memory){start, release};
     return start;
 }
 
 /* The same; having none is an error. */
-static void *keep_all(struct cuda_model *model, const struct origin *origin, uint64_t bytes)
+static void *keep_all(struct cuda_model *model, void *(*allocate)(uint64_t bytes),
+                      void (*release)(void *memory), uint64_t bytes)
 {
-    void *start = keep_memory(model, origin, bytes);
+    void *start = keep_memory(model, allocate, release, bytes);
 
     if (!start && model->code == 0)
         model->code = -ENOMEM;
@@ -87,13 +82,13 @@ static void *keep_all(struct cuda_model *model, const struct origin *origin, uin
 void *cuda_allocate(struct cuda_model *model, uint64_t bytes)
 {
     model->device_bytes += bytes;
-    return keep_all(model, &of_device, bytes);
+    return keep_all(model, runtime_allocate, runtime_release, bytes);
 }
 
 void *cuda_pin(struct cuda_model *model, uint64_t bytes)
 {
     model->pinned_bytes += bytes;
-    return keep_all(model, &of_host, bytes);
+    return keep_all(model, runtime_pin, runtime_unpin, bytes);
 }
 
 void *cuda_zeros(struct cuda_model *model, uint64_t bytes)
@@ -203,10 +198,10 @@ static void make_gradients(struct cuda_model *model)
     const struct graph *graph = model->graph;
     const struct backend_config *config = &model->config;
     const uint64_t bytes = graph->parameter_floats * sizeof *model->gradients;
-    const struct origin origin = {config->allocate_gradients, config->release_gradients};
 
-    if (origin.allocate) {
-        model->gradients = keep_memory(model, &origin, bytes);
+    if (config->allocate_gradients) {
+        model->gradients =
+            keep_memory(model, config->allocate_gradients, config->release_gradients, bytes);
         if (!model->gradients && model->code == 0)
             snprintf(model->notice, sizeof model->notice,
                      "the gradients lie in memory that the exchange may have to copy: %s",
@@ -261,15 +256,16 @@ static int open_int8(struct cuda_model *model)
         return -ENOMEM;
     quantise_plan(graph, model->config.ranges, model->quantised);
     for (uint32_t i = 0; i < graph->node_count; i++) {
-        const uint64_t vector = graph->nodes[i].shape.channels * sizeof(float);
+        const uint32_t channels = graph->nodes[i].shape.channels;
         if (!model->quantised[i].in_int8)
             continue;
         model->chains[i] = chain_of(model, i);
-        model->int8[i] = (struct cuda_int8){
-            .weight = cuda_allocate(model, graph->parameters[graph->nodes[i].weight].count),
-            .scale = cuda_allocate(model, vector),
-            .bias = cuda_allocate(model, vector),
-            .last = cuda_allocate(model, vector)};
+        int8_t *weight = cuda_allocate(model, graph->parameters[graph->nodes[i].weight].count);
+        float *scale = cuda_allocate(model, 3 * channels * sizeof *scale);
+        if (!scale)
+            return model->code;
+        model->int8[i] =
+            (struct cuda_int8){weight, scale, scale + channels, scale + 2 * (size_t)channels};
     }
     return model->code;
 }
@@ -288,7 +284,6 @@ static int load_layer(const struct cuda_model *model, uint32_t number, const flo
     const float step = model->quantised[chain.end].step, unit = step > 0 ? step : 1;
     const float between = chain.sum ? model->quantised[chain.other].step : unit;
     const float step_in = model->quantised[node->inputs[0]].step;
-    const uint64_t bytes = channels * sizeof(float);
     void *stream = model->runtime.stream;
     int8_t *quantised = memory_array(weight->count, 1);
     float *scale = memory_array(3 * (uint64_t)channels, sizeof *scale);
@@ -306,11 +301,7 @@ static int load_layer(const struct cuda_model *model, uint32_t number, const flo
     if (code == 0)
         code = runtime_copy(to->weight, quantised, weight->count, stream);
     if (code == 0)
-        code = runtime_copy(to->scale, scale, bytes, stream);
-    if (code == 0)
-        code = runtime_copy(to->bias, bias, bytes, stream);
-    if (code == 0)
-        code = runtime_copy(to->last, last, bytes, stream);
+        code = runtime_copy(to->scale, scale, 3 * channels * sizeof *scale, stream);
     int waited = runtime_wait(stream);
     free(quantised);
     free(scale);

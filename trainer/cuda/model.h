@@ -41,7 +41,7 @@ struct cuda_report {
 /* Parameters of an INT8 convolution, on the device. */
 struct cuda_int8 {
     int8_t *weight;
-    float *scale, *bias, *last; /* see struct device_int8; last: NULL without a sum */
+    float *scale, *bias, *last; /* see struct device_int8; one piece of memory */
 };
 
 /* Nodes that an INT8 convolution computes besides itself, if nothing else reads the outputs in
