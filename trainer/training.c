@@ -490,10 +490,7 @@ int training_save(struct training *training, const char *path,
     struct writing writing = {.path = path, .checkpoint = describe_checkpoint(training)};
     char what[256];
 
-    writing.checkpoint.epoch = position->epoch;
-    writing.checkpoint.elapsed_ns = position->elapsed_ns;
-    writing.checkpoint.samples = position->samples;
-    memcpy(writing.checkpoint.settings, position->settings, sizeof position->settings);
+    writing.checkpoint.position = *position;
     writing.floats = memory_array(checkpoint_floats(&writing.checkpoint), sizeof(float));
     int code = writing.floats ? pass_weights(training, writing.floats, true) : -ENOMEM;
     /* A checkpoint from which nothing can go on must not replace a good one. */
@@ -536,15 +533,13 @@ int training_load(struct training *training, const char *path, struct training_p
         code = pass_weights(training, floats, false);
     if (code == 0)
         training->loaded = hash_weights(floats, checkpoint_floats(&wanted),
-                                        random_hash(found.epoch, found.step, 0));
+                                        random_hash(found.position.epoch, found.step, 0));
     free(floats);
     if (code)
         return code;
     training->step = training->given = found.step;
     training->rate_before = found.rate_before;
-    *position = (struct training_position){
-        .epoch = found.epoch, .elapsed_ns = found.elapsed_ns, .samples = found.samples};
-    memcpy(position->settings, found.settings, sizeof position->settings);
+    *position = found.position;
     return 0;
 }
 

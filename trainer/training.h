@@ -126,13 +126,6 @@ int training_infer(struct training *training, const struct trainer_batch *batch,
  */
 int training_average_statistics(struct training *training);
 
-/* Progress of a loop over batches, saved with the weights. */
-struct training_position {
-    uint64_t epoch; /* finished */
-    uint64_t elapsed_ns, samples;
-    char settings[CHECKPOINT_SETTINGS_BYTES]; /* see trainer/weights.h */
-};
-
 /* Save a checkpoint; restore one. Seed and samples per update must match. */
 int training_save(struct training *training, const char *path,
                   const struct training_position *position);

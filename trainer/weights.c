@@ -467,14 +467,10 @@ static const char magic[8] = {'I', 'O', 'B', 'E', 'N', 'C', 'H', 'K'};
 /* Header fields in file order. */
 static void list_numbers(struct checkpoint *checkpoint, uint64_t *numbers[NUMBERS])
 {
-    uint64_t *const list[NUMBERS] = {&checkpoint->parameter_floats,
-                                     &checkpoint->statistic_floats,
-                                     &checkpoint->seed,
-                                     &checkpoint->batch_size,
-                                     &checkpoint->epoch,
-                                     &checkpoint->step,
-                                     &checkpoint->elapsed_ns,
-                                     &checkpoint->samples};
+    uint64_t *const list[NUMBERS] = {
+        &checkpoint->parameter_floats,    &checkpoint->statistic_floats, &checkpoint->seed,
+        &checkpoint->batch_size,          &checkpoint->position.epoch,   &checkpoint->step,
+        &checkpoint->position.elapsed_ns, &checkpoint->position.samples};
 
     memcpy(numbers, list, sizeof list);
 }
@@ -510,7 +506,8 @@ int checkpoint_write(const char *path, const struct checkpoint *checkpoint, cons
         bytes_put_le64(head + NUMBERS_AT + 8 * i, *numbers[i]);
     memcpy(&rate, &checkpoint->rate_before, sizeof rate);
     bytes_put_le64(head + RATE_AT, rate);
-    snprintf((char *)head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES, "%s", checkpoint->settings);
+    snprintf((char *)head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES, "%s",
+             checkpoint->position.settings);
     bytes_put_le32(end, crc32c(crc32c(0, head, HEAD_BYTES), floats, bytes));
     const bool is_free = file_draft_remove_stale(path, again.suffix) == 0;
     int code = is_free ? file_draft_open(&draft, path, &again) : -EEXIST;
@@ -561,7 +558,7 @@ static int read_head(int fd, uint8_t head[HEAD_BYTES], const struct checkpoint *
         *numbers[i] = bytes_le64(head + NUMBERS_AT + 8 * i);
     rate = bytes_le64(head + RATE_AT);
     memcpy(&found->rate_before, &rate, sizeof rate);
-    memcpy(found->settings, head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES - 1);
+    memcpy(found->position.settings, head + SETTINGS_AT, CHECKPOINT_SETTINGS_BYTES - 1);
     if (memcmp(head, magic, sizeof magic) != 0)
         return fail(EINVAL, "%s: not a checkpoint", path);
     if (version < FIRST_VERSION || version > LAYOUT_VERSION)

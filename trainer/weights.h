@@ -80,16 +80,22 @@ int safetensors_write(const char *path, const struct safetensor *tensors, size_t
 
 enum { CHECKPOINT_NAME_BYTES = 32, CHECKPOINT_SETTINGS_BYTES = 1024 };
 
+/* Progress of a loop over batches, saved with the weights. */
+struct training_position {
+    uint64_t epoch; /* finished */
+    uint64_t elapsed_ns, samples;
+    /* Of the training, a line "option value" each; "": unknown. Text of a file: escape it. */
+    char settings[CHECKPOINT_SETTINGS_BYTES];
+};
+
 struct checkpoint {
     char network[CHECKPOINT_NAME_BYTES];
     uint32_t side, classes;
     uint64_t parameter_floats, statistic_floats;
     uint64_t seed, batch_size; /* samples per update, of all ranks */
-    uint64_t epoch, step;      /* finished */
-    uint64_t elapsed_ns, samples;
+    uint64_t step;             /* finished */
     double rate_before;
-    /* Of the training, a line "option value" each; "": unknown. Text of a file: escape it. */
-    char settings[CHECKPOINT_SETTINGS_BYTES];
+    struct training_position position;
 };
 
 /* How many floats it has: parameters, momenta and statistics, one after the other. */

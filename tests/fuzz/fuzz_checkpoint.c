@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         free(again);
         struct checkpoint same;
         FUZZ_CHECK(checkpoint_read(path, &wanted, &same, floats) == 0);
-        FUZZ_CHECK(same.epoch == found.epoch && same.step == found.step &&
-                   same.seed == found.seed && same.samples == found.samples);
+        FUZZ_CHECK(same.position.epoch == found.position.epoch && same.step == found.step &&
+                   same.seed == found.seed && same.position.samples == found.position.samples);
     }
     free(copy);
     return 0;

@@ -204,12 +204,12 @@ static const struct checkpoint sample = {.network = "tiny",
                                          .statistic_floats = STATISTICS,
                                          .seed = 77,
                                          .batch_size = 256,
-                                         .epoch = 3,
+                                         .position.epoch = 3,
                                          .step = 703,
-                                         .elapsed_ns = 1234567890123,
-                                         .samples = 180000,
+                                         .position.elapsed_ns = 1234567890123,
+                                         .position.samples = 180000,
                                          .rate_before = 0.0625,
-                                         .settings = "lr 0.1\nmomentum 0.9\n"};
+                                         .position.settings = "lr 0.1\nmomentum 0.9\n"};
 static const float floats[FLOATS] = {1, 2.5f, -3, 4, 5, 6, 7};
 
 static int read_as(const struct checkpoint *wanted, struct checkpoint *found)
@@ -267,7 +267,7 @@ static void checkpoints(void **unused)
     bytes_put_le32((uint8_t *)whole + bytes - 4, crc32c(0, whole, bytes - 4));
     folder_write("last", whole, bytes);
     assert_int_equal(read_as(&sample, &found), 0);
-    memset(other[0].settings, 0, sizeof other[0].settings);
+    memset(other[0].position.settings, 0, sizeof other[0].position.settings);
     other[0].classes--;
     assert_memory_equal(&found, &other[0], sizeof found);
     free(whole);

@@ -255,7 +255,7 @@ static const struct dnn_plan *plan_of(struct fuser *fuser, uint32_t convolution,
 
     if (fuser->code)
         return NULL;
-    const struct dnn_plan *found = cuda_find_plan(model, node, &shape, &code);
+    const struct dnn_plan *found = cuda_find_plan(model, node, NULL, &shape, &code);
     if (!found && code != -ENOTSUP)
         fuser->code = code;
     return found;

@@ -498,14 +498,11 @@ static void add_convolution(struct emitter *builder, struct cuda_step *step)
     if (builder->code)
         return;
     const struct dnn_plan *plan =
-        builder->model->dnn
-            ? cuda_find_plan(builder->model, step->node, &step->convolution.shape, &code)
-            : NULL;
+        builder->model->dnn ? cuda_find_plan(builder->model, step->node, step->kernel->operation,
+                                             &step->convolution.shape, &code)
+                            : NULL;
     if (!plan && code != -ENOTSUP)
         builder->code = code;
-    if (code == -ENOTSUP)
-        cuda_note_plain(builder->model, step->node, step->kernel->operation,
-                        &step->convolution.shape);
     step->convolution.plan = plan;
     if (plan && plan->workspace_bytes > program->workspace_bytes)
         program->workspace_bytes = plan->workspace_bytes;

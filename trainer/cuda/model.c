@@ -562,42 +562,29 @@ int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header)
     return (int32_t *)(void *)((uint64_t *)(void *)(header + 1) + model->graph->node_count);
 }
 
-enum { LAYER_BYTES = 200 };
-
-/* Name the layer, for a notice. */
-static const char *name_layer(const struct cuda_model *model, uint32_t node,
-                              const struct dnn_shape *shape, char text[LAYER_BYTES])
+const struct dnn_plan *cuda_find_plan(struct cuda_model *model, uint32_t node,
+                                      const char *operation, const struct dnn_shape *shape,
+                                      int *code)
 {
+    static const char *const kinds[] = {"forward pass", "input gradient", "weight gradient"};
     const struct kernel_window *w = &shape->window;
+    char wrong[DNN_WRONG_BYTES], layer[200];
+    const struct dnn_plan *plan = dnn_find(model->dnn, shape, code);
 
-    snprintf(text, LAYER_BYTES, "%.60s (batch %u, %u x %u x %u by %u x %u / %u in %u to %u)",
+    const bool is_wrong = dnn_take_wrong(model->dnn, wrong);
+    if (model->notice[0])
+        return plan;
+    snprintf(layer, sizeof layer, "%.60s (batch %u, %u x %u x %u by %u x %u / %u in %u to %u)",
              model->graph->nodes[node].name, w->images, w->in_channels, w->in_height, w->in_width,
              w->height, w->width, w->stride, w->groups, w->out_channels);
-    return text;
-}
-
-void cuda_note_plain(struct cuda_model *model, uint32_t node, const char *operation,
-                     const struct dnn_shape *shape)
-{
-    char layer[LAYER_BYTES];
-
-    if (!model->notice[0])
+    if (is_wrong)
+        snprintf(model->notice, sizeof model->notice,
+                 "an engine of cuDNN is not used for the %s of %s%s: it %s", kinds[shape->kind],
+                 layer, shape->fusion ? ", fused" : "", wrong);
+    else if (operation && *code == -ENOTSUP)
         snprintf(model->notice, sizeof model->notice,
                  "cuDNN has no engine for the %s of %s: a plain kernel computes it, up to 100 "
                  "times slower",
-                 operation, name_layer(model, node, shape, layer));
-}
-
-const struct dnn_plan *cuda_find_plan(struct cuda_model *model, uint32_t node,
-                                      const struct dnn_shape *shape, int *code)
-{
-    static const char *const kinds[] = {"forward pass", "input gradient", "weight gradient"};
-    char wrong[DNN_WRONG_BYTES], layer[LAYER_BYTES];
-    const struct dnn_plan *plan = dnn_find(model->dnn, shape, code);
-
-    if (dnn_take_wrong(model->dnn, wrong) && !model->notice[0])
-        snprintf(model->notice, sizeof model->notice,
-                 "an engine of cuDNN is not used for the %s of %s%s: it %s", kinds[shape->kind],
-                 name_layer(model, node, shape, layer), shape->fusion ? ", fused" : "", wrong);
+                 operation, layer);
     return plan;
 }

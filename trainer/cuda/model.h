@@ -135,12 +135,11 @@ struct dnn_shape cuda_shape(const struct cuda_model *model, uint32_t images, uin
 float *cuda_norm_row(const struct cuda_model *model, uint32_t node, enum cuda_norm_row row);
 struct device_norm cuda_norm(const struct cuda_model *model, uint32_t node);
 float *cuda_parameter(const struct cuda_model *model, uint32_t parameter);
-/* dnn_find(); remember that an engine was not used since it is wrong. */
+/* dnn_find(); remember that an engine was not used since it is wrong, and that cuDNN has none for
+ * this operation of a step, which is then slow. operation NULL: nothing is computed so. */
 const struct dnn_plan *cuda_find_plan(struct cuda_model *model, uint32_t node,
-                                      const struct dnn_shape *shape, int *code);
-/* Remember that cuDNN has no engine for a convolution, which is then slow. */
-void cuda_note_plain(struct cuda_model *model, uint32_t node, const char *operation,
-                     const struct dnn_shape *shape);
+                                      const char *operation, const struct dnn_shape *shape,
+                                      int *code);
 int32_t *cuda_labels(const struct cuda_model *model, struct cuda_header *header);
 
 #endif
