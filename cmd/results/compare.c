@@ -59,11 +59,6 @@ struct groups {
     const json_t **chosen;
 };
 
-static bool is_separator(const char *operand)
-{
-    return strcmp(operand, ":") == 0;
-}
-
 /* Choose the counterpart of the first document's job in each document: the only job of both, else
  * the one with the same label. Returns false if one has none. */
 static bool choose_counterpart(struct group *group, const json_t *job, size_t jobs_of_a)
@@ -247,10 +242,10 @@ static int load_groups(const struct invocation *invocation, struct groups *group
     if (!groups->documents || !groups->chosen || !groups->paths)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
-        is_grouped |= is_separator(invocation->operands[i]);
+        is_grouped |= strcmp(invocation->operands[i], ":") == 0;
     for (size_t i = 0; i < count && code == 0; i++) {
         const char *path = invocation->operands[i];
-        if (is_separator(path)) {
+        if (strcmp(path, ":") == 0) {
             begins = true;
             continue;
         }

@@ -1616,11 +1616,6 @@ int study_list(FILE *stream)
 
 /* ---- one ---- */
 
-static void print_reason(const char *reason)
-{
-    printf("%s%s\n", reason ? "  # " : "", reason ? reason : "");
-}
-
 /* Run what is due, and show the table, or write --json. */
 static int carry_out(const struct invocation *invocation, const struct study *study,
                      const struct study_settings *settings)
@@ -1633,15 +1628,15 @@ static int carry_out(const struct invocation *invocation, const struct study *st
         status = command_misused(invocation);
     } else if (settings->dry_run) {
         for (size_t i = 0; i < plan.set_count; i++) {
-            printf("iobench %s", plan.sets[i].command.shown);
-            print_reason(plan.sets[i].lack);
+            const char *lack = plan.sets[i].lack;
+            printf("iobench %s%s%s\n", plan.sets[i].command.shown, lack ? "  # " : "",
+                   lack ? lack : "");
         }
         for (size_t i = 0; i < plan.run_count; i++) {
             const struct study_run *run = &plan.runs[i];
-            if (run->launch)
-                printf("%s ", run->launch);
-            printf("iobench %s", run->command.shown);
-            print_reason(run->state == STUDY_LACKING ? run->reason : NULL);
+            const bool lacks = run->state == STUDY_LACKING && run->reason;
+            printf("%s%siobench %s%s%s\n", run->launch ? run->launch : "", run->launch ? " " : "",
+                   run->command.shown, lacks ? "  # " : "", lacks ? run->reason : "");
         }
         json_t *figures = study_figures(&plan); /* check the expressions on no results */
         status = figures ? COMMAND_OK : command_failed(invocation);

@@ -149,12 +149,9 @@ static int add_values(struct sweep_axis *axis, const struct plugin *const *membe
         for (const char *from = value; from && *from; from++)
             if (*from != '\\' || from[1] != ',')
                 *to++ = *from;
-        if (value)
-            *to = '\0';
-        else
-            fail(ENOMEM, "out of memory");
         if (!value)
-            return -ENOMEM;
+            return fail(ENOMEM, "out of memory");
+        *to = '\0';
         if (strcmp(value, "all") == 0 &&
             (members ||
              (axis->row && (axis->row->type == OPTION_FLAG || axis->row->type == OPTION_CHOICE)))) {
@@ -168,8 +165,9 @@ static int add_values(struct sweep_axis *axis, const struct plugin *const *membe
                 code = fail(ENOTSUP, "--%s all: none works here: %s", axis->name, fail_reason());
             else if (code == 0)
                 fail_clear(); /* reasons of members that do not work */
-        } else if ((code = add_range(axis, value)) == 1)
+        } else if ((code = add_range(axis, value)) == 1) {
             code = add_value(axis, value);
+        }
         free(value);
         if (code || !text[bytes])
             return code;

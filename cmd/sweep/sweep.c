@@ -505,7 +505,7 @@ void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out)
             ": sweep of %s, %u cells, %u runs of each: %zu measured, %zu valid\n\n",
             sweep->target->command->name, sweep->plan.cells, sweep->table.rounds, measured, valid);
     sweep_print_cells(stream, sweep, 0, sweep->plan.cells);
-    size_t count;
+    size_t count; /* of effects */
     struct sweep_effect *effects = sweep_effects(&sweep->table, &count);
     int option = 6, value = 5, against = 7;
     bool any = false;
@@ -546,7 +546,7 @@ void sweep_print(FILE *stream, const struct sweep *sweep, const char *left_out)
                     escape_shown(sweep->plan.axes[effects[i].axis].values[effects[i].digit]),
                     effects[i].cache_pairs, effects[i].paired.pairs);
     free(effects);
-    const size_t axis = sweep_scaling_axis(&sweep->plan);
+    const size_t axis = sweep_scaling_axis(&sweep->plan); /* a table for each first value on it */
     for (uint32_t cell = 0; axis != SWEEP_NO_AXIS && cell < sweep->plan.cells; cell++) {
         char title[512];
         if (sweep_digit(&sweep->plan, cell, axis))
