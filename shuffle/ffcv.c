@@ -27,7 +27,6 @@ struct ffcv_state {
     uint32_t page_capacity, page_count;
     uint32_t picked; /* the page of the next operation; UINT32_MAX: none yet */
     uint64_t opened; /* position of the next page to open */
-    uint64_t seed;
     struct random random;
 };
 
@@ -76,7 +75,6 @@ static int ffcv_begin(void *state, uint64_t epoch)
     ffcv->page_count = 0;
     ffcv->picked = UINT32_MAX;
     ffcv->opened = 0;
-    ffcv->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
     ffcv->random = random_start(sequence_seed(scope, SEQUENCE_BUFFER, epoch, false));
     return 0;
 }
@@ -95,8 +93,8 @@ static int ffcv_next(void *state, struct plan_op *ops, uint32_t max)
                 page->begin = ffcv->opened;
                 page->records = (uint32_t)(end - ffcv->opened);
                 page->fetched = page->drawn = 0;
-                page->permutation =
-                    permutation_start(random_hash(ffcv->seed, page->begin, 0), page->records);
+                page->permutation = permutation_start(
+                    random_hash(ffcv->sequence.seed, page->begin, 0), page->records);
                 ffcv->opened = end;
             }
             if (ffcv->page_count == 0)

@@ -71,9 +71,8 @@ struct stream {
 
 struct mosaic_state {
     struct sequence sequence;
-    bool fixes_shards; /* py2s */
-    uint64_t total;    /* positions before they wrap around */
-    uint64_t seed;
+    bool fixes_shards;      /* py2s */
+    uint64_t total;         /* positions before they wrap around */
     uint64_t block_records; /* of py1br and py1e */
     /* py1br only; else there are no blocks */
     uint64_t block_capacity, block_count;
@@ -110,8 +109,9 @@ static uint64_t block_record(struct mosaic_state *mosaic, uint64_t position)
     for (uint64_t number = low - 1;; number--) { /* back through the overlapping blocks */
         const struct mosaic_block *block = &mosaic->blocks[number];
         if (mosaic->now_begin != block->begin || mosaic->now_end != block->end) {
-            mosaic->permutation = permutation_start(
-                random_hash(mosaic->seed, block->begin, block->end), block->end - block->begin);
+            mosaic->permutation =
+                permutation_start(random_hash(mosaic->sequence.seed, block->begin, block->end),
+                                  block->end - block->begin);
             mosaic->now_begin = block->begin;
             mosaic->now_end = block->end;
         }
@@ -129,9 +129,9 @@ static uint64_t shard_record(struct mosaic_state *mosaic, uint64_t position)
         sequence_bounds(&mosaic->sequence, position, &mosaic->now_begin, &mosaic->now_end);
         if (mosaic->now_end > mosaic->total)
             mosaic->now_end = mosaic->total;
-        mosaic->permutation =
-            permutation_start(random_hash(mosaic->seed, mosaic->now_begin, mosaic->now_end),
-                              mosaic->now_end - mosaic->now_begin);
+        mosaic->permutation = permutation_start(
+            random_hash(mosaic->sequence.seed, mosaic->now_begin, mosaic->now_end),
+            mosaic->now_end - mosaic->now_begin);
         if (mosaic->fixes_shards) {
             const uint64_t record = sequence_at(&mosaic->sequence, mosaic->now_begin);
             const uint32_t number = catalog_extent(catalog, record)->shard;
@@ -230,7 +230,7 @@ static uint64_t stream_next(struct mosaic_state *mosaic, struct stream *stream)
             stream->low = -(int64_t)back;
             stream->width = back + (cutoff < after ? cutoff : after);
             stream->permutation = permutation_start(
-                random_hash(mosaic->seed, stream->part_begin, stream->part_end), records);
+                random_hash(mosaic->sequence.seed, stream->part_begin, stream->part_end), records);
         }
         struct fallen fallen = {.where = here + stream->low};
         if (stream->width)
@@ -255,7 +255,7 @@ static void start_streams(struct mosaic_state *mosaic)
             .part_begin = begin,
             .part_end = begin,
             .heap = mosaic->heaps + node * mosaic->heap_capacity,
-            .random = random_start(random_hash(mosaic->seed, node, 0)),
+            .random = random_start(random_hash(mosaic->sequence.seed, node, 0)),
         };
     }
     mosaic->walked = 0;
@@ -344,7 +344,6 @@ static int mosaic_begin(void *state, uint64_t epoch)
     const uint64_t low = mosaic->block_records * 3 / 4, high = mosaic->block_records * 5 / 4;
 
     sequence_begin(state, epoch);
-    mosaic->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
     mosaic->total =
         scope->partition == PLAN_ELASTIC ? mosaic->sequence.own : mosaic->sequence.length;
     mosaic->now_begin = mosaic->now_end = 0;
@@ -357,7 +356,7 @@ static int mosaic_begin(void *state, uint64_t epoch)
      * second block begins one stagger before the first one ends, so some records are shuffled
      * twice; if the last block ends before the part does, the remaining records keep their order.
      */
-    struct random random = random_start(mosaic->seed);
+    struct random random = random_start(mosaic->sequence.seed);
     for (uint32_t node = 0; node < mosaic->sequence.rules.nodes; node++) {
         const uint64_t begin = node_start(mosaic->total, node, mosaic->sequence.rules.nodes);
         const uint64_t end = node_start(mosaic->total, node + 1, mosaic->sequence.rules.nodes);

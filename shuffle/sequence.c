@@ -13,11 +13,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-bool sequence_is_shared(const struct plan_scope *scope)
-{
-    return scope->partition == PLAN_DISJOINT || scope->partition == PLAN_ELASTIC;
-}
-
 uint64_t sequence_seed(const struct plan_scope *scope, enum sequence_stream stream, uint64_t epoch,
                        bool shared)
 {
@@ -374,12 +369,14 @@ int sequence_begin(void *state, uint64_t epoch)
     const struct catalog *catalog = scope->catalog;
     const bool permuted = rules->permute || rules->unit == SEQUENCE_RECORDS;
     const bool elastic = scope->partition == PLAN_ELASTIC;
-    const uint64_t seed = sequence_seed(scope, SEQUENCE_ORDER, epoch, sequence_is_shared(scope));
+    const bool is_shared = elastic || scope->partition == PLAN_DISJOINT;
+    const uint64_t seed = sequence_seed(scope, SEQUENCE_ORDER, epoch, is_shared);
     uint64_t unit = 0;
     uint32_t part = scope->rank;
 
     sequence->run_count = sequence->run_now = sequence->place = 0;
     sequence->is_fetched = false;
+    sequence->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, is_shared);
     sequence->runs[0].start = 0;
     sequence->offset = 0;
     if (scope->partition == PLAN_DISJOINT && !permuted)

@@ -72,6 +72,7 @@ struct sequence {
     uint64_t own;    /* its length */
     uint64_t length; /* positions used; more than own if padded */
     uint64_t draws;  /* of this rank */
+    uint64_t seed;   /* to shuffle inside units */
     /* of a strategy without a buffer: the record of each place, and the next operation */
     uint64_t (*record)(void *state, uint64_t place);
     uint64_t place;
@@ -86,7 +87,6 @@ enum sequence_stream { SEQUENCE_ORDER = 1, SEQUENCE_BUFFER, SEQUENCE_INSIDE, SEQ
 /* Return the seed of a stream. Shared walks do not depend on the rank. */
 uint64_t sequence_seed(const struct plan_scope *scope, enum sequence_stream stream, uint64_t epoch,
                        bool shared);
-bool sequence_is_shared(const struct plan_scope *scope);
 
 /* Adds the size of its tables to traits->state_bytes, and whether a strategy that takes its records
  * as they come fetches from front to back. Rejects a partition that leaves a rank without records.

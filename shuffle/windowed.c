@@ -16,7 +16,6 @@ struct windowed_state {
     struct sequence sequence;
     bool inside;       /* shuffle inside the window */
     uint64_t capacity; /* whole runs are added while they fit; the first is always added */
-    uint64_t seed;
     uint64_t begin, end;
     struct permutation permutation;
     uint64_t fetched;     /* positions of the window handled so far */
@@ -73,7 +72,7 @@ static void start_window(struct windowed_state *windowed, uint64_t begin)
     if (windowed->end > length)
         windowed->end = length;
     windowed->permutation =
-        permutation_start(random_hash(windowed->seed, begin, 0), windowed->end - begin);
+        permutation_start(random_hash(windowed->sequence.seed, begin, 0), windowed->end - begin);
     assert(windowed->end > begin);
     windowed->fetched = 0;
     windowed->base = windowed->place;
@@ -82,10 +81,8 @@ static void start_window(struct windowed_state *windowed, uint64_t begin)
 static int windowed_begin(void *state, uint64_t epoch)
 {
     struct windowed_state *windowed = state;
-    const struct plan_scope *scope = &windowed->sequence.scope;
 
     sequence_begin(state, epoch);
-    windowed->seed = sequence_seed(scope, SEQUENCE_INSIDE, epoch, sequence_is_shared(scope));
     windowed->place = 0;
     start_window(windowed, 0);
     return 0;
