@@ -3,7 +3,6 @@ libiobench_a_SOURCES += \
 	decode/decoder.c decode/decoder.h \
 	decode/plugins.h decode/registry.c \
 	decode/view.c decode/view.h \
-	decode/none.c \
 	decode/image.c decode/image.h decode/jpeg.c decode/png.c
 if HAVE_WEBP
 libiobench_a_SOURCES += decode/webp.c
