@@ -273,21 +273,13 @@ struct caffe_output {
     size_t bytes;
 };
 
-static void put_number(struct caffe_output *output, uint32_t field, uint64_t number)
+/* Write a number, or the length of a field of bytes, which follow. */
+static void put_field(struct caffe_output *output, uint32_t field, enum protobuf_wire wire,
+                      uint64_t number)
 {
     if (output->to)
-        protobuf_put_varint(protobuf_put_tag(output->to + output->bytes, field, PROTOBUF_VARINT),
-                            number);
+        protobuf_put_varint(protobuf_put_tag(output->to + output->bytes, field, wire), number);
     output->bytes += 1 + protobuf_varint_bytes(number); /* fields below 16 have a tag of one byte */
-}
-
-/* Write the tag and length of a field of count bytes; the bytes follow. */
-static void put_length(struct caffe_output *output, uint32_t field, size_t count)
-{
-    if (output->to)
-        protobuf_put_varint(protobuf_put_tag(output->to + output->bytes, field, PROTOBUF_BYTES),
-                            count);
-    output->bytes += 1 + protobuf_varint_bytes(count);
 }
 
 /* Return the offset of a pixel's channel; channel 0 is red. */
@@ -323,15 +315,15 @@ static void put_image(struct caffe_output *output, const struct sample *sample,
 static void put_image_tensor(struct caffe_output *output, const struct sample *sample)
 {
     if (sample->encoding == SAMPLE_ENCODED) {
-        put_number(output, TENSOR_DIMS, 1);
-        put_number(output, TENSOR_TYPE, TENSOR_STRING);
-        put_length(output, TENSOR_STRINGS, sample->image_bytes);
+        put_field(output, TENSOR_DIMS, PROTOBUF_VARINT, 1);
+        put_field(output, TENSOR_TYPE, PROTOBUF_VARINT, TENSOR_STRING);
+        put_field(output, TENSOR_STRINGS, PROTOBUF_BYTES, sample->image_bytes);
     } else {
-        put_number(output, TENSOR_DIMS, sample->height);
-        put_number(output, TENSOR_DIMS, sample->width);
-        put_number(output, TENSOR_DIMS, sample->channels);
-        put_number(output, TENSOR_TYPE, TENSOR_BYTE);
-        put_length(output, TENSOR_BYTES, sample->image_bytes);
+        put_field(output, TENSOR_DIMS, PROTOBUF_VARINT, sample->height);
+        put_field(output, TENSOR_DIMS, PROTOBUF_VARINT, sample->width);
+        put_field(output, TENSOR_DIMS, PROTOBUF_VARINT, sample->channels);
+        put_field(output, TENSOR_TYPE, PROTOBUF_VARINT, TENSOR_BYTE);
+        put_field(output, TENSOR_BYTES, PROTOBUF_BYTES, sample->image_bytes);
     }
     put_image(output, sample, SAMPLE_RAW_HWC_BGR);
 }
@@ -340,9 +332,10 @@ static void put_label_tensor(struct caffe_output *output, const struct sample *s
 {
     const uint64_t label = (uint64_t)(int64_t)sample->label;
 
-    put_number(output, TENSOR_DIMS, 1);
-    put_number(output, TENSOR_TYPE, longs ? TENSOR_INT64 : TENSOR_INT32);
-    put_length(output, longs ? TENSOR_LONGS : TENSOR_INTEGERS, protobuf_varint_bytes(label));
+    put_field(output, TENSOR_DIMS, PROTOBUF_VARINT, 1);
+    put_field(output, TENSOR_TYPE, PROTOBUF_VARINT, longs ? TENSOR_INT64 : TENSOR_INT32);
+    put_field(output, longs ? TENSOR_LONGS : TENSOR_INTEGERS, PROTOBUF_BYTES,
+              protobuf_varint_bytes(label));
     if (output->to)
         protobuf_put_varint(output->to + output->bytes, label);
     output->bytes += protobuf_varint_bytes(label);
@@ -356,10 +349,10 @@ size_t caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_
         const bool longs = flavour == CAFFE_TENSORS_INT64;
         struct caffe_output image = {0}, label = {0};
         put_image_tensor(&image, sample);
-        put_length(output, TENSORS_TENSOR, image.bytes);
+        put_field(output, TENSORS_TENSOR, PROTOBUF_BYTES, image.bytes);
         put_image_tensor(output, sample);
         put_label_tensor(&label, sample, longs);
-        put_length(output, TENSORS_TENSOR, label.bytes);
+        put_field(output, TENSORS_TENSOR, PROTOBUF_BYTES, label.bytes);
         put_label_tensor(output, sample, longs);
     } else if (flavour == CAFFE_IMAGE)
         put_image(output, sample, sample->encoding);
@@ -367,14 +360,14 @@ size_t caffe_put(enum caffe_flavour flavour, const struct sample *sample, uint8_
         /* Write the fields in numeric order, as protobuf's own writers do. */
         const bool raw = sample->encoding != SAMPLE_ENCODED;
         if (raw) {
-            put_number(output, DATUM_CHANNELS, sample->channels);
-            put_number(output, DATUM_HEIGHT, sample->height);
-            put_number(output, DATUM_WIDTH, sample->width);
+            put_field(output, DATUM_CHANNELS, PROTOBUF_VARINT, sample->channels);
+            put_field(output, DATUM_HEIGHT, PROTOBUF_VARINT, sample->height);
+            put_field(output, DATUM_WIDTH, PROTOBUF_VARINT, sample->width);
         }
-        put_length(output, DATUM_DATA, sample->image_bytes);
+        put_field(output, DATUM_DATA, PROTOBUF_BYTES, sample->image_bytes);
         put_image(output, sample, SAMPLE_RAW_CHW);
-        put_number(output, DATUM_LABEL, (uint64_t)(int64_t)sample->label);
-        put_number(output, DATUM_ENCODED, !raw);
+        put_field(output, DATUM_LABEL, PROTOBUF_VARINT, (uint64_t)(int64_t)sample->label);
+        put_field(output, DATUM_ENCODED, PROTOBUF_VARINT, !raw);
     }
     return all.bytes;
 }
