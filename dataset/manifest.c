@@ -18,6 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MANIFEST_SYNTHETIC "source synthetic" /* a line */
+
 enum { NO_SHARD = UINT32_MAX };
 
 static const char head_format[] =

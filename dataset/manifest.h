@@ -31,8 +31,6 @@
 #define MANIFEST_SET ".iobench-set"
 #define MANIFEST_DRAFT ".iobench-draft-" /* then a suffix: the folder that shards are made in */
 
-#define MANIFEST_SYNTHETIC "source synthetic" /* a line */
-
 enum { MANIFEST_SUFFIX_BYTES = 9, MANIFEST_SHARDS_MAX = 1000000 };
 
 struct manifest_file {

@@ -159,7 +159,8 @@ double series_rate(const struct series *series, uint64_t row, uint32_t index)
     return NAN;
 }
 
-uint64_t series_row_after(const struct series *series, uint64_t time_ns)
+/* The first row later than a time, or row_count. */
+static uint64_t row_after(const struct series *series, uint64_t time_ns)
 {
     uint64_t low = 0, high = series->row_count;
 
@@ -176,7 +177,7 @@ uint64_t series_row_after(const struct series *series, uint64_t time_ns)
 double series_total(const struct series *series, uint32_t index, uint64_t from_ns, uint64_t to_ns)
 {
     const struct metric *metric = &series->metrics[index];
-    uint64_t before = PROBE_MISSING, growth, first = series_row_after(series, from_ns);
+    uint64_t before = PROBE_MISSING, growth, first = row_after(series, from_ns);
     double sum = NAN;
 
     /* Start at the last row up to from_ns in which it was known. */
@@ -324,7 +325,7 @@ double monitor_figure(const struct series *series, const struct monitor_figure *
 
     if (figure->how == MONITOR_RATE) {
         /* Growth is between rows: divide by the time between the same rows. */
-        uint64_t first = series_row_after(series, from_ns), end = series_row_after(series, to_ns);
+        uint64_t first = row_after(series, from_ns), end = row_after(series, to_ns);
         first -= first > 0; /* the last row up to from_ns, if any */
         if (end > first)
             divisor =

@@ -51,8 +51,6 @@ void series_append(struct series *series, uint64_t time_ns, const uint64_t *valu
 void series_mark(struct series *series, const struct series_mark *mark); /* copied */
 
 uint64_t series_time_ns(const struct series *series, uint64_t row);
-/* The first row later than a time, or row_count. */
-uint64_t series_row_after(const struct series *series, uint64_t time_ns);
 uint64_t series_value(const struct series *series, uint64_t row, uint32_t metric);
 
 /* Compute a counter's growth between two values. Returns false if unknown: one of them is missing,

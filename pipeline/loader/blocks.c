@@ -88,9 +88,9 @@ static bool is_slow(const void *target, uint64_t source)
     return behind > 0 && behind < BEHIND;
 }
 
-/* Memory moved on by BEHIND bytes is still in the first granule of its extent, which is how
- * heap_free() knows it. */
-void *arenas_acquire_near(struct arenas *arenas, uint64_t source, uint64_t bytes, uint32_t *region)
+/* As arenas_acquire(); *region: where to look first, then where it is. Memory moved on by BEHIND
+ * bytes is still in the first granule of its extent, which is how heap_free() knows it. */
+static void *acquire_near(struct arenas *arenas, uint64_t source, uint64_t bytes, uint32_t *region)
 {
     void *memory = acquire(arenas, bytes, region);
     uint32_t other = *region;
@@ -113,7 +113,7 @@ void *arenas_acquire(struct arenas *arenas, uint64_t source, uint64_t bytes, uin
     for (uint32_t i = 1; i < arenas->count && arenas->balanced; i++)
         if (heap_used_bytes(arenas->heaps[i]) < heap_used_bytes(arenas->heaps[*region]))
             *region = i;
-    return arenas_acquire_near(arenas, source, bytes, region);
+    return acquire_near(arenas, source, bytes, region);
 }
 
 void arenas_release(struct arenas *arenas, void *memory)
@@ -253,7 +253,7 @@ static bool scatter(struct blocks *blocks, struct block *block, const struct coa
     for (uint32_t i = 0; i < run->count; i++) {
         const struct extent *place = &fetches[i].place;
         uint32_t region = request->region;
-        void *copy = arenas_acquire_near(blocks->arenas, place->offset, place->bytes, &region);
+        void *copy = acquire_near(blocks->arenas, place->offset, place->bytes, &region);
         if (!copy) {
             while (i-- > 0) {
                 arenas_release(blocks->arenas, fetches[i].fetch->copy);

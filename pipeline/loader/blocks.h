@@ -46,8 +46,6 @@ void arenas_reset(struct arenas *arenas);
  * enough. source: where its bytes will be copied from, an address or an offset in a file; the
  * memory is, if possible, not where processors copy slowly. */
 void *arenas_acquire(struct arenas *arenas, uint64_t source, uint64_t bytes, uint32_t *region);
-/* The same; *region: where to look first, then where it is. */
-void *arenas_acquire_near(struct arenas *arenas, uint64_t source, uint64_t bytes, uint32_t *region);
 void arenas_release(struct arenas *arenas, void *memory);
 
 uint64_t arenas_used_bytes(const struct arenas *arenas);

@@ -87,17 +87,15 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
-uint32_t loader_depth_most(const struct read_settings *read)
+/* Return the queue depth, or the largest that is searched with auto. */
+static uint32_t depth_most(const struct read_settings *read)
 {
     return read->iodepth ? (uint32_t)read->iodepth : DEPTH_MOST;
 }
 
-uint64_t loader_set_bytes(const struct catalog *catalog, uint32_t alignment)
+/* Return the most record memory, of this alignment, that the set can occupy in two epochs that
+ * overlap. */
+static uint64_t set_bytes(const struct catalog *catalog, uint32_t alignment)
 {
     return 2 * (catalog_data_bytes(catalog) + catalog->record_count * 2 * alignment);
 }
@@ -113,8 +111,9 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
     /* A plan of one slot holds nothing for long. */
     const uint64_t slots = plan->slots > 1 ? plan->slots : 0;
     const uint64_t slots_bytes = 2 * (slots * mean + slots * mean / 8);
-    const uint64_t reads_bytes = smaller(4 * (uint64_t)loader_depth_most(read) * block,
-                                         loader_set_bytes(catalog, HEAP_ALIGNMENT));
+    const uint64_t set = set_bytes(catalog, HEAP_ALIGNMENT);
+    const uint64_t in_flight = 4 * (uint64_t)depth_most(read) * block;
+    const uint64_t reads_bytes = in_flight < set ? in_flight : set;
     const uint64_t window_bytes =
         coalesce_memory_bytes(catalog, (uint32_t)window, read->block_bytes);
     const uint64_t least_bytes = slots_bytes + 8 * largest * io_threads;
@@ -127,7 +126,8 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
     };
 }
 
-uint64_t loader_fetches_most(const struct plan_traits *plan, uint32_t window)
+/* Return how many fetches are in use at most. */
+static uint64_t fetches_most(const struct plan_traits *plan, uint32_t window)
 {
     return plan->slots + larger(FETCHES_LEAST, (uint64_t)WINDOWS_AHEAD * window);
 }
@@ -138,7 +138,7 @@ uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_tra
     enum { POINTERS = 5, HEAP_TAGS_BYTES = 3 * sizeof(uint32_t) }; /* of free lists and queues */
     const uint64_t each = sizeof(struct fetch) + sizeof(struct block) + POINTERS * sizeof(void *);
 
-    return loader_fetches_most(plan, reads->window) * each + plan->slots * sizeof(void *) +
+    return fetches_most(plan, reads->window) * each + plan->slots * sizeof(void *) +
            2 * reads->window * sizeof(struct placed_fetch) +
            memory_bytes / alignment * HEAP_TAGS_BYTES;
 }
@@ -146,6 +146,7 @@ uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_tra
 enum {
     EPOCHS_AHEAD = 8, /* epochs ended whose figures have not been requested */
     REAP_GROUP = 64,  /* reads reaped at once */
+    FETCH_GROUP = 64, /* fetches moved through a queue at once */
     WINDOW_OPS = 256, /* taken from the plan at once */
 };
 
@@ -159,8 +160,7 @@ static const uint64_t WAIT_MOST_NS = 100000000; /* a cancelled run ends this soo
 struct window {
     struct coalesce rules;
     bool plan_ended;
-    uint64_t
-        cut; /* windows that ended at their limit of bytes, before they had all their records */
+    uint64_t cut;         /* windows that ended at their limit of bytes, short of records */
     struct fetch **slots; /* plan slot -> the fetch it holds */
     uint64_t slot_count;
     struct plan *plan; /* of the current epoch */
@@ -170,8 +170,7 @@ struct window {
     uint64_t epoch, drawn, draws, first_address;
     struct fetch *fetches, **free;
     uint32_t fetch_count, free_count;
-    struct placed_fetch *entries,
-        *scratch; /* entries[at .. count) are sorted and still to be read */
+    struct placed_fetch *entries, *scratch; /* entries[at .. count) are sorted, still to be read */
     uint32_t at, count;
 };
 
@@ -967,7 +966,7 @@ static int loader_body(void *argument)
         .catalog = config->catalog,
         .regions = loader->arenas.regions,
         .region_count = loader->arenas.count,
-        .depth = loader_depth_most(config->read),
+        .depth = depth_most(config->read),
         .timeout_ns = config->read->io_timeout_ns,
         .in_order = config->plan->traits.front_to_back && catalog_is_in_order(config->catalog),
         .falls_back = config->reader_falls_back,
@@ -1023,11 +1022,11 @@ struct loader *loader_create(const struct loader_config *config)
     loader->parallel = (struct parallel_reader_settings){
         .reader = config->reader, .count = read_io_threads(config->read), .numa = &loader->numa};
     pthread_mutex_init(&loader->lock, NULL);
-    depth_start(&loader->depth, loader_depth_most(config->read));
+    depth_start(&loader->depth, depth_most(config->read));
     if (config->read->iodepth)
         depth_fix(&loader->depth);
     struct window *window = &loader->window;
-    const uint64_t fetches = loader_fetches_most(plan, rules.window);
+    const uint64_t fetches = fetches_most(plan, rules.window);
     int code = fetches <= UINT32_MAX ? 0
                                      : fail(EINVAL, "a shuffle of %llu slots is too large",
                                             (unsigned long long)plan->slots);
@@ -1050,8 +1049,8 @@ struct loader *loader_create(const struct loader_config *config)
                              &loader->reader.traits);
     if (code == 0)
         code = arenas_create(&loader->arenas, config->memory_bytes,
-                             loader_set_bytes(config->catalog, config->alignment),
-                             config->alignment, loader->parallel.count, &loader->numa);
+                             set_bytes(config->catalog, config->alignment), config->alignment,
+                             loader->parallel.count, &loader->numa);
     if (code == 0) {
         loader->ready = queue_create(loader->window.fetch_count, sizeof(struct fetch *));
         loader->returned = queue_create(loader->window.fetch_count, sizeof(struct fetch *));

@@ -39,8 +39,6 @@ enum fetch_state { FETCH_FREE, FETCH_PENDING, FETCH_READING, FETCH_READY, FETCH_
 
 #define FETCH_UNDRAWN UINT64_MAX
 
-enum { FETCH_GROUP = 64 }; /* fetches moved through a queue at once */
-
 struct fetch {
     uint64_t record;
     uint64_t address;  /* batch and row, chosen by the sink; FETCH_UNDRAWN until drawn */
@@ -115,13 +113,6 @@ struct loader_figures {
  * ----
  */
 
-/* Return the queue depth, or the largest that is searched with auto. */
-uint32_t loader_depth_most(const struct read_settings *read);
-
-/* Return the most record memory, of this alignment, that the set can occupy in two epochs that
- * overlap. */
-uint64_t loader_set_bytes(const struct catalog *catalog, uint32_t alignment);
-
 struct loader_memory {
     uint64_t least_bytes, wanted_bytes;
 };
@@ -135,9 +126,6 @@ struct loader_memory loader_memory_needed(const struct catalog *catalog,
  * reader's alignment is not known yet. */
 struct coalesce loader_reads(const struct catalog *catalog, uint64_t memory_bytes,
                              const struct read_settings *read, uint64_t window);
-
-/* Return how many fetches are in use at most. */
-uint64_t loader_fetches_most(const struct plan_traits *plan, uint32_t window);
 
 /* Return the memory for everything but the records. */
 uint64_t loader_tables_bytes(const struct coalesce *reads, const struct plan_traits *plan,
