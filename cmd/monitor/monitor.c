@@ -107,28 +107,6 @@ static void take_rows(void *context, const struct series *series)
     watch->last_ns = row_ns;
 }
 
-static int print_json(struct watch *watch)
-{
-    const struct series_anchor now = series_anchor_now();
-    const uint64_t ago_ns = now.monotonic_ns - watch->last_ns; /* end of the line's interval */
-    json_t *root = json_object();
-
-    json_object_set_new(root, "unix_time_s", json_number((double)(now.unix_ns - ago_ns) / 1e9));
-    json_object_set_new(root, "elapsed_s",
-                        json_number((double)(watch->last_ns - watch->start_ns) / 1e9));
-    json_put_number(root, "interval_s", watch->interval_s);
-    for (int i = 0; i < MONITOR_FIGURES; i++)
-        json_object_set_new(root, monitor_figures[i].key, json_number(watch->values[i]));
-    char *text = json_to_text(root, JSON_COMPACT | JSON_REAL_PRECISION(13));
-    json_decref(root);
-    if (!text)
-        return -ENOMEM;
-    fprintf(watch->json, "%s\n", text);
-    fflush(watch->json);
-    free(text);
-    return 0;
-}
-
 /* ---- how long ---- */
 
 /* child: the command whose exit ends the monitor, or NULL. */
@@ -170,9 +148,23 @@ static void watch_until_end(struct watch *watch, struct child *child)
             summary->area += watch->values[i] * weight;
             summary->weight += weight;
         }
-        if (watch->json && watch->code == 0)
-            watch->code = print_json(watch);
-        else if (!quiet) {
+        if (watch->json && watch->code == 0) {
+            const struct series_anchor now = series_anchor_now();
+            const uint64_t ago_ns = now.monotonic_ns - watch->last_ns; /* the interval's end */
+            json_t *root = json_object();
+            json_put_number(root, "unix_time_s", (double)(now.unix_ns - ago_ns) / 1e9);
+            json_put_number(root, "elapsed_s", (double)(watch->last_ns - watch->start_ns) / 1e9);
+            json_put_number(root, "interval_s", watch->interval_s);
+            for (int i = 0; i < MONITOR_FIGURES; i++)
+                json_put_number(root, monitor_figures[i].key, watch->values[i]);
+            char *text = json_to_text(root, JSON_COMPACT | JSON_REAL_PRECISION(13));
+            watch->code = text ? 0 : -ENOMEM;
+            if (text)
+                fprintf(watch->json, "%s\n", text);
+            fflush(watch->json);
+            json_decref(root);
+            free(text);
+        } else if (!quiet) {
             if (watch->lines % TABLE_HEADER_LINES == 0) {
                 printf("%*s", TIME_WIDTH, "time");
                 for (int i = 0; i < MONITOR_FIGURES; i++)

@@ -269,16 +269,9 @@ static int plain_progress(void *state, struct tcp_flow *const *active, uint32_t 
     return code;
 }
 
-static const char *plain_describe(void *state)
-{
-    (void)state;
-    return "plain send and recv";
-}
-
 const struct tcp_engine tcp_plain = {
     .name = "plain",
     .progress = plain_progress,
-    .describe = plain_describe,
 };
 
 void tcp_advance(struct tcp_flow *flow, uint64_t bytes)
@@ -364,7 +357,9 @@ static void transport_tcp_describe(void *state, char *text, size_t bytes)
 
     inet_ntop(AF_INET, &tcp->mine.addresses[0].host, address, sizeof address);
     snprintf(text, bytes, "TCP from %s, %u connection%s per pair, %s", address, tcp->connections,
-             tcp->connections == 1 ? "" : "s", tcp->engine->describe(tcp->engine_state));
+             tcp->connections == 1 ? "" : "s",
+             tcp->engine->describe ? tcp->engine->describe(tcp->engine_state)
+                                   : "plain send and recv");
 }
 
 /* Divide a message over the connections. Small ones use the first only. */

@@ -37,7 +37,7 @@ struct tcp_engine {
     /* Move what can be moved; may wait up to 1 ms if nothing can. *moved: call again. active: the
      * flows that have segments. */
     int (*progress)(void *state, struct tcp_flow *const *active, uint32_t count, bool *moved);
-    const char *(*describe)(void *state);
+    const char *(*describe)(void *state); /* NULL: plain calls */
 };
 
 /* The best between nodes first; the last always works, and is the best within one. */

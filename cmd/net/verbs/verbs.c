@@ -494,47 +494,6 @@ static int agree(struct verbs_state *verbs, const struct verbs_card *mine,
                : fail(errno, "transport verbs: no completion queue: %s", fail_errno_text(errno));
 }
 
-/* numbers: set to those of the queue pairs with each rank. */
-static int create_pairs(struct verbs_state *verbs, uint32_t *numbers)
-{
-    const uint32_t pairs = pairs_of(verbs);
-
-    for (uint32_t i = 0; i < ranks_of(verbs); i++)
-        for (uint32_t k = 0; k < pairs && i != verbs->config.ranks->place.rank; k++) {
-            /* Devices differ in what they take inline, and do not say. */
-            const bool is_small = k == 0;
-            struct ibv_qp_init_attr wanted = {
-                .send_cq = verbs->device.queue,
-                .recv_cq = verbs->device.queue,
-                .cap = {.max_send_wr = is_small ? VERBS_SMALL_SENDS : verbs->depth,
-                        .max_recv_wr = is_small ? VERBS_SLOTS : verbs->depth,
-                        .max_send_sge = 1,
-                        .max_recv_sge = 1,
-                        .max_inline_data = is_small ? verbs->inline_bytes : 0},
-                .qp_type = IBV_QPT_RC,
-                .sq_sig_all = 1,
-            };
-            struct ibv_qp *pair;
-            for (;;) {
-                struct ibv_qp_init_attr tried = wanted;
-                pair = ibv_create_qp(verbs->device.domain, &tried);
-                if (pair || wanted.cap.max_inline_data == 0)
-                    break;
-                wanted.cap.max_inline_data /= 2;
-            }
-            if (is_small)
-                verbs->inline_bytes = wanted.cap.max_inline_data;
-            if (!pair)
-                return fail(errno,
-                            "transport verbs: no queue pair for rank %u: %s; see ulimit -l, or "
-                            "use fewer: verbs:qps=N",
-                            i, fail_errno_text(errno));
-            verbs->peers[i].pairs[k] = pair;
-            numbers[i * pairs + k] = pair->qp_num;
-        }
-    return 0;
-}
-
 /* Connect queue pair k with the peer's, whose number is `number`. */
 static int connect_pair(struct verbs_state *verbs, uint32_t peer, uint32_t k,
                         const struct verbs_card *mine, const struct verbs_card *theirs,
@@ -618,8 +577,39 @@ static int connect_all(struct verbs_state *verbs)
     struct verbs_card *cards = ranks_collect(ranks, &code, &mine, sizeof mine);
     if (code == 0)
         code = agree(verbs, &mine, cards);
-    if (code == 0)
-        code = create_pairs(verbs, numbers);
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < pairs && i != ranks->place.rank && code == 0; k++) {
+            /* Devices differ in what they take inline, and do not say. */
+            const bool is_small = k == 0;
+            struct ibv_qp_init_attr wanted = {
+                .send_cq = verbs->device.queue,
+                .recv_cq = verbs->device.queue,
+                .cap = {.max_send_wr = is_small ? VERBS_SMALL_SENDS : verbs->depth,
+                        .max_recv_wr = is_small ? VERBS_SLOTS : verbs->depth,
+                        .max_send_sge = 1,
+                        .max_recv_sge = 1,
+                        .max_inline_data = is_small ? verbs->inline_bytes : 0},
+                .qp_type = IBV_QPT_RC,
+                .sq_sig_all = 1,
+            };
+            struct ibv_qp *pair;
+            for (;;) {
+                struct ibv_qp_init_attr tried = wanted;
+                pair = ibv_create_qp(verbs->device.domain, &tried);
+                if (pair || wanted.cap.max_inline_data == 0)
+                    break;
+                wanted.cap.max_inline_data /= 2;
+            }
+            if (is_small)
+                verbs->inline_bytes = wanted.cap.max_inline_data;
+            if (!pair)
+                code = fail(errno,
+                            "transport verbs: no queue pair for rank %u: %s; see ulimit -l, or "
+                            "use fewer: verbs:qps=N",
+                            i, fail_errno_text(errno));
+            verbs->peers[i].pairs[k] = pair;
+            numbers[i * pairs + k] = pair ? pair->qp_num : 0;
+        }
     uint32_t *all = ranks_collect(ranks, &code, numbers, all_pairs * sizeof *numbers);
     for (uint32_t i = 0; i < count && code == 0; i++) {
         verbs->peers[i].arena = cards[i].arena;
