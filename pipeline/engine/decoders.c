@@ -32,8 +32,6 @@ struct unfinished {
 
 /* State of a decode thread, or of the loader's thread where it counts records itself. */
 struct worker {
-    const struct engine_config *config;
-    struct batches *batches;
     struct decoders *decoders;
     struct thread thread;
     uint32_t group; /* records taken at once */
@@ -86,7 +84,7 @@ static int fail_image(const struct sample *sample, const struct shard *shard, in
 /* The time is not that of decoding. */
 static void count_hint_time(struct worker *worker, uint64_t start_ns)
 {
-    const struct engine_config *config = worker->config;
+    const struct engine_config *config = worker->decoders->config;
     const uint64_t took_ns = clock_now_ns() - start_ns;
 
     worker->hints_ns += took_ns;
@@ -123,7 +121,7 @@ static void want_hint(struct worker *worker, const struct sample *sample,
 static int decode_mapped(struct worker *worker, const struct fetch *fetch, void *row,
                          struct sample *parsed, struct batch_account *account)
 {
-    const struct engine_config *config = worker->config;
+    const struct engine_config *config = worker->decoders->config;
     struct sample sample;
 
     const struct shard *shard = &config->catalog->shards[fetch->shard];
@@ -194,7 +192,8 @@ static int decode_row(struct worker *worker, const struct fetch *fetch, void *ro
         batch_account_add(account, &own);
     if (worker->has_hint && !lost) {
         const uint64_t start_ns = clock_now_ns();
-        hinting_put(worker->config->hinting, fetch->record, worker->hint, worker->hint_bytes);
+        hinting_put(worker->decoders->config->hinting, fetch->record, worker->hint,
+                    worker->hint_bytes);
         count_hint_time(worker, start_ns);
     }
     return code;
@@ -216,7 +215,7 @@ static int fail_record(const struct engine_config *config, const struct fetch *f
 /* Note this thread's last reason as a finding. */
 static void note_record(struct worker *worker, const struct fetch *fetch, enum finding kind)
 {
-    fail_record(worker->config, fetch, -EBADMSG);
+    fail_record(worker->decoders->config, fetch, -EBADMSG);
     findings_note(&worker->findings, kind, fetch->record, fail_reason());
 }
 
@@ -224,10 +223,10 @@ static void note_record(struct worker *worker, const struct fetch *fetch, enum f
 static int settle_record(struct worker *worker, const struct fetch *fetch,
                          const struct sample *sample, int code, struct batch_account *account)
 {
-    const struct engine_config *config = worker->config;
-    void *row = batches_row(worker->batches, fetch->address);
+    const struct engine_config *config = worker->decoders->config;
+    void *row = batches_row(worker->decoders->batches, fetch->address);
 
-    *batches_label(worker->batches, fetch->address) = code < 0 ? -1 : sample->label;
+    *batches_label(worker->decoders->batches, fetch->address) = code < 0 ? -1 : sample->label;
     if (code >= 0) {
         /* Defects of a record that is delivered anyway. */
         if (worker->parses && sample->image_bytes == 0) {
@@ -258,7 +257,7 @@ static int settle_record(struct worker *worker, const struct fetch *fetch,
 static void trace_record(struct worker *worker, const struct fetch *fetch, uint64_t from_ns)
 {
     static const struct trace_kind kind = {"decode", false, {"epoch", "record", "batch", "row"}};
-    const uint64_t batch_size = worker->config->job->batch_size;
+    const uint64_t batch_size = worker->decoders->config->job->batch_size;
 
     if (worker->trace)
         trace_add(worker->trace,
@@ -284,7 +283,8 @@ static int finish_records(struct worker *worker, int code, struct batch_account 
         if (one->lost)
             one_code = fail(ESTALE, "%s", fault_guard_reason);
         else if (one_code)
-            fail_image(&one->sample, &worker->config->catalog->shards[one->fetch->shard], one_code);
+            fail_image(&one->sample, &worker->decoders->config->catalog->shards[one->fetch->shard],
+                       one_code);
         if (one_code >= 0)
             batch_account_add(account, &one->account);
         one_code = settle_record(worker, one->fetch, &one->sample, one_code, account);
@@ -301,7 +301,7 @@ static int finish_records(struct worker *worker, int code, struct batch_account 
 static int begin_record(struct worker *worker, const struct fetch *fetch,
                         struct batch_account *account)
 {
-    void *row = batches_row(worker->batches, fetch->address);
+    void *row = batches_row(worker->decoders->batches, fetch->address);
     struct sample sample = {.label = -1};
     int code = fetch->code;
 
@@ -325,18 +325,18 @@ static int begin_record(struct worker *worker, const struct fetch *fetch,
 
 static void announce(const struct worker *worker, const struct written *written)
 {
-    struct meter *meter = worker->config->meter;
+    struct meter *meter = worker->decoders->config->meter;
 
     meter_add(meter, METER_RECORD_BYTES, written->account.record_bytes);
     meter_add(meter, METER_RECORD_COUNT, written->account.samples);
-    batches_done(worker->batches, written->batch, written->rows, &written->account);
+    batches_done(worker->decoders->batches, written->batch, written->rows, &written->account);
 }
 
 static int decode_body(void *argument)
 {
     struct worker *worker = argument;
     const struct decoders *decoders = worker->decoders;
-    const uint64_t batch_size = worker->config->job->batch_size;
+    const uint64_t batch_size = worker->decoders->config->job->batch_size;
     struct fetch *fetches[GROUP_MAX];
     int taken;
 
@@ -345,7 +345,7 @@ static int decode_body(void *argument)
         const uint64_t start_ns = clock_now_ns();
         uint64_t waited_ns = 0; /* for batches to open, as the trainer is behind */
         worker->hints_ns = 0;
-        int code = batches_wait_open(worker->batches, written.batch, &waited_ns);
+        int code = batches_wait_open(worker->decoders->batches, written.batch, &waited_ns);
         for (int i = 0; code == 0 && i < taken; i++) {
             if (fetches[i]->address - written.batch * batch_size >= batch_size) {
                 /* Rows are finished before that wait: the batches that must be taken first may need
@@ -354,7 +354,7 @@ static int decode_body(void *argument)
                     break;
                 announce(worker, &written);
                 written = (struct written){.batch = fetches[i]->address / batch_size};
-                code = batches_wait_open(worker->batches, written.batch, &waited_ns);
+                code = batches_wait_open(worker->decoders->batches, written.batch, &waited_ns);
             }
             if (code == 0)
                 code = begin_record(worker, fetches[i], &written.account);
@@ -384,13 +384,13 @@ static int decode_body(void *argument)
 /* Records that are not parsed are only counted. Returns how many of one batch, or -errno. */
 static int count_records(struct worker *worker, struct fetch *const *fetches, uint32_t count)
 {
-    const uint64_t batch_size = worker->config->job->batch_size;
+    const uint64_t batch_size = worker->decoders->config->job->batch_size;
     struct written written = {.batch = fetches[0]->address / batch_size};
     const uint64_t end = (written.batch + 1) * batch_size;
-    int32_t *labels = batches_label(worker->batches, fetches[0]->address);
+    int32_t *labels = batches_label(worker->decoders->batches, fetches[0]->address);
     const struct sample unknown = {.label = -1};
 
-    if (!batches_is_open(worker->batches, written.batch))
+    if (!batches_is_open(worker->decoders->batches, written.batch))
         return 0;
     for (; written.rows < count && fetches[written.rows]->address < end; written.rows++) {
         const struct fetch *fetch = fetches[written.rows];
@@ -439,8 +439,6 @@ struct decoders *decoders_create(const struct engine_config *config, uint32_t wo
         code = -ENOMEM;
     for (uint32_t i = 0; code == 0 && i < workers; i++) {
         struct worker *worker = &decoders->workers[i];
-        worker->config = config;
-        worker->batches = batches;
         worker->decoders = decoders;
         worker->scratch.capacity = config->catalog->record_bytes_max;
         worker->scratch.bytes = memory_zeroed(worker->scratch.capacity);
@@ -513,8 +511,7 @@ int decoders_start(struct decoders *decoders, struct loader *loader, bool no_byt
     const uint32_t pending = traits->pending < GROUP_MAX ? traits->pending : GROUP_MAX;
 
     decoders->loader = loader;
-    decoders->counting = (struct worker){.config = config,
-                                         .batches = decoders->batches,
+    decoders->counting = (struct worker){.decoders = decoders,
                                          .decoder.traits = *traits,
                                          .trace = trace_ring(trace, LOADER_RING, "loader")};
     decoders->by_threads = config->by_threads || looks;

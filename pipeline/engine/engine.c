@@ -729,9 +729,8 @@ int engine_run(struct engine *engine, uint64_t epochs, const struct engine_hooks
     if (trace)
         result->trace = trace;
     engine->trace = trace_ring(trace, TRAINER_RING, "trainer");
-    loader_trace(engine->loader, trace_ring(trace, LOADER_RING, "loader"));
     if (code == 0)
-        code = loader_start(engine->loader);
+        code = loader_start(engine->loader, trace_ring(trace, LOADER_RING, "loader"));
     if (code)
         return before_epoch(engine, &run->epochs[0], code);
     const struct reader_traits *traits = loader_traits(engine->loader);

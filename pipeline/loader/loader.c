@@ -1087,7 +1087,7 @@ void loader_destroy(struct loader *loader)
     free(loader);
 }
 
-int loader_start(struct loader *loader)
+int loader_start(struct loader *loader, struct trace_ring *ring)
 {
     struct window *window = &loader->window;
 
@@ -1112,6 +1112,7 @@ int loader_start(struct loader *loader)
     queue_reset(loader->ended);
     flag_clear(&loader->wants_returned);
     memset(loader->latency_ns, 0, sizeof loader->latency_ns);
+    loader->trace = ring;
     loader->rate = (struct rate){.bytes_per_s = loader->config.read->rate_limit_bytes};
     loader->figures = (struct loader_figures){0};
     loader->arrived = (struct pace){0};
@@ -1127,11 +1128,6 @@ int loader_start(struct loader *loader)
         return code;
     queue_pop_many(loader->opened, &code, 1, true);
     return code ? loader_join(loader) : 0;
-}
-
-void loader_trace(struct loader *loader, struct trace_ring *ring)
-{
-    loader->trace = ring;
 }
 
 const struct reader_traits *loader_traits(const struct loader *loader)

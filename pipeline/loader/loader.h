@@ -138,10 +138,9 @@ struct loader;
 struct loader *loader_create(const struct loader_config *config); /* NULL with a reason */
 void loader_destroy(struct loader *loader);
 
-/* Start the thread and open the reader on it. Returns 0 or a negative errno with a reason. */
-int loader_start(struct loader *loader);
-/* Trace fetches and reads of the runs to come. ring: the loader's thread's; NULL: do not. */
-void loader_trace(struct loader *loader, struct trace_ring *ring);
+/* Start the thread and open the reader on it. ring: of that thread, for a trace of fetches and
+ * reads; NULL: none. Returns 0 or a negative errno with a reason. */
+int loader_start(struct loader *loader, struct trace_ring *ring);
 const struct reader_traits *loader_traits(const struct loader *loader);
 /* Begin these epochs once those begun before have ended. */
 void loader_begin(struct loader *loader, uint64_t first, uint64_t last);

@@ -99,7 +99,7 @@ static int run_loader(void)
         .alignment = 4096,
     });
     assert_non_null(loader);
-    assert_int_equal(loader_start(loader), 0);
+    assert_int_equal(loader_start(loader, NULL), 0);
     loader_begin(loader, 0, 0);
     loader_finish(loader);
     while ((count = loader_acquire(loader, fetches, 7)) > 0) {

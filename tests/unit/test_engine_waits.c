@@ -75,7 +75,7 @@ static struct stage *stage_open(void)
     });
     assert_non_null(stage->loader);
     batches_reset(stage->batches);
-    assert_int_equal(loader_start(stage->loader), 0);
+    assert_int_equal(loader_start(stage->loader, NULL), 0);
     return stage;
 }
 

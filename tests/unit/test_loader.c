@@ -268,7 +268,7 @@ static uint32_t run_epochs(struct bench *bench, uint64_t epochs)
     uint64_t first_requests = 0, requests = 0;
 
     batches_reset(bench->batches);
-    assert_int_equal(loader_start(bench->loader), 0);
+    assert_int_equal(loader_start(bench->loader, NULL), 0);
     if (overlap)
         loader_begin(bench->loader, 0, epochs - 1);
     for (uint64_t epoch = 0; epoch < epochs; epoch++) {
@@ -392,7 +392,7 @@ static void epochs_of_one_record_do_not_block(void **unused)
     storage.naps_most = 200;
     bench_open(&bench, 64, 1, 64 << 20, false);
     batches_reset(bench.batches);
-    assert_int_equal(loader_start(bench.loader), 0);
+    assert_int_equal(loader_start(bench.loader, NULL), 0);
     loader_begin(bench.loader, 0, EPOCHS - 1);
     for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
         assert_int_equal(loader_acquire(bench.loader, &fetch, 1), 1);
@@ -419,7 +419,7 @@ static void an_order_that_cannot_be_made_ends_the_run(void **unused)
         strategy.fails_at = 2;
         bench_open(&bench, 8, 65536, 0, false);
         batches_reset(bench.batches);
-        assert_int_equal(loader_start(bench.loader), 0);
+        assert_int_equal(loader_start(bench.loader, NULL), 0);
         loader_begin(bench.loader, 0, 3);
         while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
             loader_release(bench.loader, fetches, (uint32_t)count);
@@ -442,7 +442,7 @@ static void neighbours_are_read_together(void **unused)
     strategy.in_order = true;
     bench_open(&bench, 8, 1 << 20, 64 << 20, false);
     batches_reset(bench.batches);
-    assert_int_equal(loader_start(bench.loader), 0);
+    assert_int_equal(loader_start(bench.loader, NULL), 0);
     drain_epoch(&bench, 0);
     struct loader_figures figures;
     assert_true(loader_epoch_figures(bench.loader, &figures));
@@ -540,7 +540,7 @@ static void a_read_error_stops_with_file_and_offset(void **unused)
     storage.bad_shard = 1;
     storage.bad_offset = catalog_extent(bench.catalog, RECORDS / SHARDS + 7)->offset;
     batches_reset(bench.batches);
-    assert_int_equal(loader_start(bench.loader), 0);
+    assert_int_equal(loader_start(bench.loader, NULL), 0);
     loader_begin(bench.loader, 0, 0);
     while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
         loader_release(bench.loader, fetches, (uint32_t)count);
@@ -564,7 +564,7 @@ static void a_broken_reader_ends_the_run(void **unused)
     for (uint64_t n = 1; n < 60; n += 7) {
         storage.reads_until_broken = n;
         batches_reset(bench.batches);
-        assert_int_equal(loader_start(bench.loader), 0);
+        assert_int_equal(loader_start(bench.loader, NULL), 0);
         loader_begin(bench.loader, 0, 0);
         while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
             loader_release(bench.loader, fetches, (uint32_t)count);
@@ -611,7 +611,7 @@ static void a_plan_that_holds_too_much_is_an_error(void **unused)
     strategy.in_order = true;
     bench_open(&bench, 8, 65536, 2 << 20, false);
     batches_reset(bench.batches);
-    assert_int_equal(loader_start(bench.loader), 0);
+    assert_int_equal(loader_start(bench.loader, NULL), 0);
     loader_begin(bench.loader, 0, 0);
     while ((count = loader_acquire(bench.loader, fetches, 16)) > 0)
         loader_release(bench.loader, fetches, (uint32_t)count);

@@ -207,7 +207,7 @@ static int run(uint32_t loaders, uint64_t io_timeout_ns, uint32_t *records)
     });
     assert_non_null(loader);
     batches_reset(batches);
-    assert_int_equal(loader_start(loader), 0);
+    assert_int_equal(loader_start(loader, NULL), 0);
     loader_begin(loader, 0, 0);
     *records = count_records(loader, batches, catalog);
     int code = loader_join(loader);

@@ -122,7 +122,7 @@ static void run_epoch(const struct catalog *catalog, const struct plan_scope *sc
         .alignment = 4096,
     });
     asked_count = 0;
-    assert_int_equal(loader_start(loader), 0);
+    assert_int_equal(loader_start(loader, NULL), 0);
     loader_begin(loader, 0, 0);
     take_all(loader, terms->kept);
     assert_true(loader_epoch_figures(loader, &figures));
