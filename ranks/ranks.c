@@ -161,6 +161,20 @@ bool ranks_are_launched(void)
     return ranks_registry[choose_transport() + 1] != NULL;
 }
 
+void ranks_permit(void)
+{
+    static const char *const settings[][2] = {
+        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+    };
+
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        setenv(settings[i][0], settings[i][1], 0);
+}
+
 int ranks_join(struct ranks *ranks)
 {
     const struct ranks_ops *ops = ops_of(ranks_registry[choose_transport()]);

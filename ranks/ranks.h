@@ -92,6 +92,10 @@ struct ranks {
 /* Was this process started by a launcher, so that ranks_join() will look for others? */
 bool ranks_are_launched(void);
 
+/* Let the Open MPI that this process starts run as root, and with more ranks than cores, unless the
+ * environment says otherwise. Main thread. */
+void ranks_permit(void);
+
 /* Make this process no rank, whatever its launcher says: it was forked by one, before
  * that one joined. */
 void ranks_stay_alone(void);

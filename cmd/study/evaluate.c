@@ -657,9 +657,9 @@ static json_t *call_function(const char *name, const struct arguments_of_call *c
         json_decref(is_fabric ? local : fabric);
         return is_fabric ? fabric : local;
     }
-    assert(strcmp(name, "smooth") == 0); /* means of neighbouring points */
+    assert(strcmp(name, "smooth") == 0); /* means of neighbouring points, at most half of them */
     const size_t count = json_array_size(first);
-    const size_t width = (size_t)fmin(fmax(1, number_of(call->values[1])), (double)count + 1);
+    const size_t width = (size_t)fmin(fmax(1, number_of(call->values[1])), (double)(count + 1) / 2);
     result = json_array();
     for (i = 0; i + width <= count; i++) {
         double at = 0, sum = 0;

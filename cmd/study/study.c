@@ -923,14 +923,6 @@ static int make_sets(struct study_plan *plan, struct line *line)
  * the study. Returns 0, -EINTR, or another -errno with a reason. */
 static int study_carry_out(struct study_plan *plan)
 {
-    /* Open MPI refuses root and more ranks than cores unless told otherwise. */
-    static const char *const settings[][2] = {
-        {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-        {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-        {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-        {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-        {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
-    };
     struct line line = line_start();
     char text[sizeof line.last];
     bool has_run = false;
@@ -939,8 +931,7 @@ static int study_carry_out(struct study_plan *plan)
 
     if (code == 0)
         take_over(plan);
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        setenv(settings[i][0], settings[i][1], 0);
+    ranks_permit();
     if (code == 0)
         code = make_sets(plan, &line);
     /* As many nodes as the largest run that is due has ranks. */

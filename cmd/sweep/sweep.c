@@ -1047,6 +1047,7 @@ static int make_plan(struct sweep *sweep)
         code = fail(EINVAL, "start it once, without mpirun or srun: --launch starts the ranks");
     if (code)
         return code;
+    ranks_permit();
     uint64_t print = random_hash_text(program_build(), sweep->target->command->name);
     print = random_hash_text(print, sweep->launch ? sweep->launch : "");
     for (size_t i = 0; i < sweep->plan.axis_count; i++) {

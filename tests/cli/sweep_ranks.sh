@@ -20,6 +20,14 @@ out "8 measured, 8 valid"
 for cell in 1 2 3 4; do
     [ "$(samples "$tmp/strong/cell-0000$cell-run-1.json")" = 41 ] || fault "strong scaling changes the job's samples"
 done
+# As root, and with more ranks than cores, Open MPI needs to be told: by sweep itself.
+(
+    unset OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM OMPI_MCA_rmaps_base_oversubscribe
+    set -- "$@" --ranks "$(($(nproc) + 1))" --runs 1 -o "$tmp/crowd"
+    try 0 "$@"
+    out "1 measured, 1 valid"
+    finish
+) || fault "more ranks than cores, or root"
 grep -q '"kind": "strong"' "$tmp/strong.json" || fault "the JSON does not say which scaling"
 # Each key of the JSON is documented in docs/sweep.md.
 python3 - "$tmp/strong.json" "$SRCDIR/docs/sweep.md" <<'END' || fault "docs/sweep.md does not describe the JSON"
