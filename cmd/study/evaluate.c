@@ -659,7 +659,8 @@ static json_t *call_function(const char *name, const struct arguments_of_call *c
     }
     assert(strcmp(name, "smooth") == 0); /* means of neighbouring points, at most half of them */
     const size_t count = json_array_size(first);
-    const size_t width = (size_t)fmin(fmax(1, number_of(call->values[1])), (double)(count + 1) / 2);
+    const double half = fmax(1, (double)((count + 1) / 2));
+    const size_t width = (size_t)fmin(fmax(1, number_of(call->values[1])), half);
     result = json_array();
     for (i = 0; i + width <= count; i++) {
         double at = 0, sum = 0;

@@ -78,6 +78,7 @@ static void expressions_have_values(void **unused)
         {"max(list)", "3"},
         {"sum([])", "null"},
         {"sum([0.1, 0.2, 0.3]) - 0.6 < 0.000001", "true"},
+        {"smooth([], 2)", "[]"},
         {"smooth(points, gone)", "[[0, 1], [1, 3], [2, 8]]"},
         {"\"{big}\"", "\"1e+300\""},
         {"deviation([2, 4, 4, 4, 5, 5, 7, 9])", "2"},
