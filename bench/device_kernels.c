@@ -226,7 +226,7 @@ static struct device_parameter make_parameter(const struct graph_parameter *of, 
                                      .gradient_type = DEVICE_FP16,
                                      .channels = first ? 3 : 1,
                                      .padded = first ? 4 : 1,
-                                     .decay = copied ? DEVICE_DECAY_WEIGHT : DEVICE_DECAY_NONE,
+                                     .decay = copied ? KERNEL_DECAY_WEIGHT : KERNEL_DECAY_NONE,
                                      .first_chunk = first_chunk,
                                      .chunk_count = device_chunks_of(of->count)};
 }

@@ -36,7 +36,7 @@ struct device_pixels {
     uint64_t count;
 };
 
-/* ---- device_input.cu ---- */
+/* ---- device_ends.cu ---- */
 
 /* kernel_normalise() has the formula. */
 struct device_input {
@@ -203,7 +203,7 @@ int device_stem_backward(const struct kernel_window *window, enum device_type ty
                          const void *d_output, const void *d_other, void *dz, float *d_gamma,
                          float *d_beta, float *abc, float *partial, void *stream);
 
-/* ---- device_head.cu ---- */
+/* ---- device_ends.cu: the loss ---- */
 
 struct device_loss {
     double loss; /* summed over labelled images */
@@ -218,8 +218,6 @@ int device_cross_entropy(enum device_type type, uint32_t images, uint32_t classe
 
 /* ---- device_optimise.cu ---- */
 
-enum device_decay { DEVICE_DECAY_NONE, DEVICE_DECAY_FC_BIAS, DEVICE_DECAY_WEIGHT };
-
 /* One parameter. Masters, gradients and momenta are FP32, in arenas; compute is the copy that
  * layers read, and gradient what they write, rows of `channels` numbers padded to `padded`. */
 struct device_parameter {
@@ -228,7 +226,7 @@ struct device_parameter {
     const void *gradient;   /* NULL: layers write to the arena; else to be multiplied by *unscale */
     enum device_type type, gradient_type;
     uint32_t channels, padded;
-    enum device_decay decay;
+    enum kernel_decay decay;
     uint32_t first_chunk, chunk_count;
 };
 

@@ -6,7 +6,8 @@
  */
 #include "kernels/launch.cuh"
 
-namespace {
+namespace
+{
 
 /* Where a parameter's numbers are in memory: in rows that are padded, or not. */
 struct layout {
@@ -17,7 +18,8 @@ struct layout {
         return padded == channels ? number : number / channels * padded + number % channels;
     }
     /* W numbers from that one on, which is a multiple of W. */
-    template <int W, class T> KERNEL_CODE floats<W> read(const T *from, uint32_t number) const
+    template <int W, class T>
+    KERNEL_CODE floats<W> read(const T *from, uint32_t number) const
     {
         lanes<T, W> some;
 
@@ -60,11 +62,13 @@ struct gradients_of {
         rows = given ? layout{parameter.channels, parameter.padded} : layout{1, 1};
         factor = given && all.unscale ? *all.unscale : 1;
     }
-    template <int W> KERNEL_CODE floats<W> read(uint32_t number) const
+    template <int W>
+    KERNEL_CODE floats<W> read(uint32_t number) const
     {
-        floats<W> values = type == DEVICE_FP32   ? rows.read<W>((const float *)from, number)
-                           : type == DEVICE_FP16 ? rows.read<W>((const __half *)from, number)
-                                                 : rows.read<W>((const __nv_bfloat16 *)from, number);
+        floats<W> values = type == DEVICE_FP32 ? rows.read<W>((const float *)from, number)
+                           : type == DEVICE_FP16
+                               ? rows.read<W>((const __half *)from, number)
+                               : rows.read<W>((const __nv_bfloat16 *)from, number);
 
         for (int i = 0; i < W; i++)
             values.at[i] *= factor;
@@ -100,12 +104,12 @@ KERNEL_CODE void walk_by(const Kernel &kernel, uint64_t start, uint32_t first, u
 {
     for (uint32_t i = first; i < count; i += CHUNK_AT_ONCE * KERNEL_THREADS) {
         typename Kernel::template row<W> rows[CHUNK_AT_ONCE];
-KERNEL_UNROLL
+        KERNEL_UNROLL
         for (uint32_t j = 0; j < CHUNK_AT_ONCE; j++)
             if (i + j * KERNEL_THREADS < count)
                 rows[j] =
                     kernel.template read<W>(parameter, start + (i + j * KERNEL_THREADS) * W, of);
-KERNEL_UNROLL
+        KERNEL_UNROLL
         for (uint32_t j = 0; j < CHUNK_AT_ONCE; j++)
             if (i + j * KERNEL_THREADS < count)
                 kernel.template use<W>(parameter, start + (i + j * KERNEL_THREADS) * W, rows[j],
@@ -152,10 +156,12 @@ struct squares {
     struct shared_t {
         block_sum weights, gradients;
     };
-    struct local_t {};
+    struct local_t {
+    };
     device_parameters all;
 
-    template <int W> struct row {
+    template <int W>
+    struct row {
         floats<W> weight, gradient;
     };
 
@@ -202,7 +208,8 @@ struct clip {
     struct shared_t {
         block_sum gradients;
     };
-    struct local_t {};
+    struct local_t {
+    };
     device_parameters all;
     kernel_update update;
 
@@ -237,7 +244,8 @@ struct local_rates {
     struct shared_t {
         block_sum weights, gradients;
     };
-    struct local_t {};
+    struct local_t {
+    };
     device_parameters all;
     kernel_update update;
 
@@ -259,7 +267,7 @@ struct local_rates {
         } else if (at.thread == 0) {
             const double weights = sqrt(shared.weights.total());
             const double gradients = gradient_scale(all, update) * sqrt(shared.gradients.total());
-            const bool adapts = parameter.decay == DEVICE_DECAY_WEIGHT && update.eta > 0 &&
+            const bool adapts = parameter.decay == KERNEL_DECAY_WEIGHT && update.eta > 0 &&
                                 weights > 0 && gradients > 0;
             all.norms[2 * all.chunk_count + at.block] =
                 adapts ? (float)(update.eta * weights / (gradients + update.decay * weights)) : 1;
@@ -269,8 +277,10 @@ struct local_rates {
 
 struct optimise {
     enum { phases = 1 };
-    struct shared_t {};
-    struct local_t {};
+    struct shared_t {
+    };
+    struct local_t {
+    };
     device_parameters all;
     kernel_update update;
 
@@ -281,8 +291,8 @@ struct optimise {
 
     KERNEL_CODE factors factors_of(const device_parameter &parameter, uint32_t number) const
     {
-        const bool decays = parameter.decay == DEVICE_DECAY_WEIGHT ||
-                            (parameter.decay == DEVICE_DECAY_FC_BIAS && update.decays_fc_bias);
+        const bool decays = parameter.decay == KERNEL_DECAY_WEIGHT ||
+                            (parameter.decay == KERNEL_DECAY_FC_BIAS && update.decays_fc_bias);
         const bool rescales = update.adapts && update.rate_before > 0;
         const float local = update.adapts ? all.norms[2 * all.chunk_count + number] : 1.0f;
 
@@ -292,7 +302,8 @@ struct optimise {
                 (float)update.rate * local};
     }
 
-    template <int W> struct row {
+    template <int W>
+    struct row {
         floats<W> weight, kept, gradient;
     };
 
@@ -330,11 +341,14 @@ struct optimise {
 
 struct renew {
     enum { phases = 1 };
-    struct shared_t {};
-    struct local_t {};
+    struct shared_t {
+    };
+    struct local_t {
+    };
     device_parameters all;
 
-    template <int W> using row = floats<W>;
+    template <int W>
+    using row = floats<W>;
 
     template <int W>
     KERNEL_CODE row<W> read(const device_parameter &, uint64_t index, const float *weights) const
@@ -357,12 +371,15 @@ struct renew {
 
 struct collect {
     enum { phases = 1 };
-    struct shared_t {};
-    struct local_t {};
+    struct shared_t {
+    };
+    struct local_t {
+    };
     device_parameters all;
     uint32_t first;
 
-    template <int W> using row = floats<W>;
+    template <int W>
+    using row = floats<W>;
 
     template <int W>
     KERNEL_CODE row<W> read(const device_parameter &parameter, uint64_t index,

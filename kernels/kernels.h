@@ -161,6 +161,13 @@ struct kernel_loss kernel_cross_entropy(uint32_t images, uint32_t classes, const
 
 /* ---- updates: one parameter tensor; gradients are multiplied by `scale` first ---- */
 
+/* Which weight decay applies to a parameter; recipes differ in biases of fully connected layers. */
+enum kernel_decay {
+    KERNEL_DECAY_NONE, /* BN, biases of convolutions */
+    KERNEL_DECAY_FC_BIAS,
+    KERNEL_DECAY_WEIGHT,
+};
+
 /* An update of all parameters, by a backend. */
 struct kernel_update {
     bool adapts;              /* LARS; false: SGD */

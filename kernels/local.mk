@@ -6,7 +6,7 @@ libiobench_a_SOURCES += $(KERNELS) kernels/resize.c kernels/resize.h
 # The same for a device. Each source is built twice: by nvcc for the modules, and for the host by the
 # C++ compiler, for the tests (kernels/launch.cuh).
 CUDA_KERNELS = kernels/device.cu kernels/device_resize.cu kernels/device_wire.cu
-CUDA_PARTS = kernels/device_convolution.cu kernels/device_head.cu kernels/device_input.cu \
+CUDA_PARTS = kernels/device_convolution.cu kernels/device_ends.cu \
 	kernels/device_magnitudes.cu kernels/device_norm.cu kernels/device_optimise.cu kernels/device_pointwise.cu \
 	kernels/device_pool.cu
 CUDA_INCLUDED = kernels/device.h kernels/kernels.h kernels/launch.cuh

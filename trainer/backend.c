@@ -47,14 +47,11 @@ int backend_open(struct backend *backend, const struct plugin_choice *choice,
     assert(!config->training || (!config->calibration && !config->ranges));
     *backend = (struct backend){.config = *config};
     int code = plugin_usable(choice->plugin);
+    if (code == 0)
+        code = backend_check(choice);
     if (code)
         return code;
     backend->ops = ops_of(choice);
-    if (!backend->ops)
-        return -ENODEV;
-    code = backend_check(choice);
-    if (code)
-        return code;
     backend->state = memory_zeroed(backend->ops->plugin.state_size);
     if (!backend->state)
         return -ENOMEM;
@@ -276,8 +273,8 @@ void backend_update_host(const struct graph *graph, const struct backend_memory 
     for (uint32_t i = 0; i < graph->parameter_count; i++) {
         const struct graph_parameter *parameter = &graph->parameters[i];
         uint64_t from = parameter->offset, to = from + parameter->count;
-        const bool decays = parameter->decay == GRAPH_DECAY_WEIGHT ||
-                            (parameter->decay == GRAPH_DECAY_FC_BIAS && update->decays_fc_bias);
+        const bool decays = parameter->decay == KERNEL_DECAY_WEIGHT ||
+                            (parameter->decay == KERNEL_DECAY_FC_BIAS && update->decays_fc_bias);
         const double decay = decays ? update->decay : 0;
         if (!update->adapts) {
             from = from > first ? from : first;
@@ -288,7 +285,7 @@ void backend_update_host(const struct graph *graph, const struct backend_memory 
                            arenas->momenta + from);
         } else if (from >= first && from < end) {
             kernel_lars(to - from, update->rate, update->rate_before, update->momentum, decay,
-                        parameter->decay == GRAPH_DECAY_WEIGHT ? update->eta : 0,
+                        parameter->decay == KERNEL_DECAY_WEIGHT ? update->eta : 0,
                         update->gradient_scale, arenas->gradients + from, arenas->parameters + from,
                         arenas->momenta + from);
         }

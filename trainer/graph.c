@@ -105,11 +105,11 @@ static uint32_t add_parameter(struct graph *graph, uint32_t node, enum graph_par
     uint32_t number = graph->parameter_count++;
     struct graph_parameter *parameter = &graph->parameters[number];
     *parameter = (struct graph_parameter){
-        .kind = kind, .node = node, .count = count, .decay = GRAPH_DECAY_NONE};
+        .kind = kind, .node = node, .count = count, .decay = KERNEL_DECAY_NONE};
     if (kind == GRAPH_WEIGHT)
-        parameter->decay = GRAPH_DECAY_WEIGHT;
+        parameter->decay = KERNEL_DECAY_WEIGHT;
     if (kind == GRAPH_BIAS && graph->nodes[node].kind == GRAPH_FULLY_CONNECTED)
-        parameter->decay = GRAPH_DECAY_FC_BIAS;
+        parameter->decay = KERNEL_DECAY_FC_BIAS;
     snprintf(parameter->name, sizeof parameter->name, "%s.%s", graph->nodes[node].name,
              names[kind]);
     return number;

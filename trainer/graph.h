@@ -51,13 +51,6 @@ enum graph_parameter_kind {
     GRAPH_BETA,
 };
 
-/* Which weight decay applies to a parameter; recipes differ in biases of fully connected layers. */
-enum graph_decay {
-    GRAPH_DECAY_NONE, /* BN, biases of convolutions */
-    GRAPH_DECAY_FC_BIAS,
-    GRAPH_DECAY_WEIGHT,
-};
-
 struct graph_parameter {
     char name[GRAPH_NAME_BYTES + 8]; /* "stage1.block2.conv3.weight" */
     enum graph_parameter_kind kind;
@@ -68,7 +61,7 @@ struct graph_parameter {
     double deviation; /* of the initial normal distribution; 0: constant `start` */
     double start;
     bool ends_block; /* gamma of the last BN of a residual block */
-    enum graph_decay decay;
+    enum kernel_decay decay;
 };
 
 struct graph_node {

@@ -53,12 +53,12 @@ static void optimised(enum device_type type, const struct kernel_update *update)
     float *w = all[W].host, *g = all[G].host, *m = all[M].host, *copy = all[COPY].host;
     const float unscale = 0.25f;
     const struct device_parameter rows[] = {{0, COUNT, all[COPY].device, all[GIVEN].device, type,
-                                             type, 3, PADDED, DEVICE_DECAY_WEIGHT, 0, 3},
+                                             type, 3, PADDED, KERNEL_DECAY_WEIGHT, 0, 3},
                                             {DENSE_AT, DENSE, all[DENSE_COPY].device,
                                              all[DENSE_GIVEN].device, type, type, 7, 7,
-                                             DEVICE_DECAY_WEIGHT, 3, 2},
+                                             KERNEL_DECAY_WEIGHT, 3, 2},
                                             {REST_AT, REST, NULL, all[REST_GIVEN].device, type,
-                                             DEVICE_FP32, 1, 1, DEVICE_DECAY_FC_BIAS, 5, 1}};
+                                             DEVICE_FP32, 1, 1, KERNEL_DECAY_FC_BIAS, 5, 1}};
     const uint32_t whole = DEVICE_CHUNK_FLOATS;
     const struct device_chunk chunks[] = {{0, whole, 0},
                                           {0, whole, whole},

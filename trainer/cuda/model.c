@@ -141,9 +141,6 @@ static void *place_of_gradient(struct cuda_model *model, uint32_t i)
 /* The tables of device_optimise(). */
 static void make_tables(struct cuda_model *model)
 {
-    static const enum device_decay decays[] = {[GRAPH_DECAY_NONE] = DEVICE_DECAY_NONE,
-                                               [GRAPH_DECAY_FC_BIAS] = DEVICE_DECAY_FC_BIAS,
-                                               [GRAPH_DECAY_WEIGHT] = DEVICE_DECAY_WEIGHT};
     const struct graph *graph = model->graph;
     const uint32_t count = graph->parameter_count;
     uint32_t chunk_count = 0, chunk = 0;
@@ -170,7 +167,7 @@ static void make_tables(struct cuda_model *model)
             .gradient_type = copied ? model->type : DEVICE_FP32,
             .channels = channels,
             .padded = padded ? CUDA_IMAGE_CHANNELS : channels,
-            .decay = decays[parameter->decay],
+            .decay = parameter->decay,
             .first_chunk = chunk,
             .chunk_count = device_chunks_of(parameter->count)};
         chunk += device_chunks(i, parameter->offset, parameter->count, chunks + chunk);
