@@ -142,10 +142,8 @@ static void leaves_of_path(const struct telemetry_roots *roots, const char *path
                            struct device_list *list);
 
 /* Keep only the first note. */
-static void note_once(char text[ELSEWHERE_BYTES], const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void note_once(char text[ELSEWHERE_BYTES], const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void note_once(char text[ELSEWHERE_BYTES],
+                                                            const char *format, ...)
 {
     va_list arguments;
 
