@@ -6,12 +6,10 @@
 #include <time.h>
 #endif
 
-namespace
-{
+namespace {
 
 /* A thread takes PIXELS of a row, a part of the row apart, and reads all before it writes. */
-template <class T, int CHANNELS, int PIXELS>
-struct normalise {
+template <class T, int CHANNELS, int PIXELS> struct normalise {
     device_input input;
     float shares[3]; /* 1 / deviation: a division is ten instructions */
     divide part;
@@ -42,11 +40,8 @@ int launch_normalise(const device_input &input, const uint8_t *rows, void *outpu
 {
     const uint32_t part = input.width / PIXELS;
     const normalise<T, CHANNELS, PIXELS> kernel = {
-        input,
-        {1 / input.deviation[0], 1 / input.deviation[1], 1 / input.deviation[2]},
-        divide::make(part),
-        rows,
-        (T *)output};
+        input, {1 / input.deviation[0], 1 / input.deviation[1], 1 / input.deviation[2]},
+        divide::make(part), rows, (T *)output};
 
     return launch_each("normalise", kernel, (uint64_t)input.images * input.height * part, stream);
 }
@@ -78,8 +73,7 @@ struct stamp {
 /* ---- the loss ---- */
 
 /* One block per image. */
-template <class T>
-struct cross_entropy {
+template <class T> struct cross_entropy {
     enum { phases = 4 };
     struct shared_t {
         float most[KERNEL_THREADS];
@@ -87,8 +81,7 @@ struct cross_entropy {
         uint32_t above[KERNEL_THREADS];
         double total;
     };
-    struct local_t {
-    };
+    struct local_t {};
     uint32_t classes;
     const T *logits;
     const int32_t *labels;
@@ -191,8 +184,7 @@ struct loss_total {
     struct shared_t {
         device_loss sums[KERNEL_THREADS];
     };
-    struct local_t {
-    };
+    struct local_t {};
     uint32_t images;
     const device_loss *per_image;
     device_loss *total;
@@ -242,8 +234,8 @@ int device_stamp(uint64_t *moment, void *stream)
 
 int device_cross_entropy(enum device_type type, uint32_t images, uint32_t classes,
                          const void *logits, const int32_t *labels, double smoothing,
-                         const float *gradient_scale, void *d_logits, struct device_loss *per_image,
-                         struct device_loss *total, void *stream)
+                         const float *gradient_scale, void *d_logits,
+                         struct device_loss *per_image, struct device_loss *total, void *stream)
 {
     int code = with_type(type, [&]<class T>(T *) {
         const cross_entropy<T> kernel = {classes,        (const T *)logits, labels,   smoothing,

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/launch.cuh"
 
-namespace
-{
+namespace {
 
 /* ---- statistics ---- */
 
 /* Around the first pixel, so that a large mean costs no precision. */
-template <class T, int W>
-struct moment_source {
+template <class T, int W> struct moment_source {
     using row_t = lanes<T, W>;
     using channels_t = lanes<T, W>;
     const T *x;
@@ -74,12 +72,11 @@ KERNEL_CODE void keep_moments(const device_norm &norm, uint32_t c, const channel
         norm.beta_copy[c] = before.beta;
     }
     norm.running_mean[c] = (float)((1 - norm.momentum) * before.mean + norm.momentum * mean);
-    norm.running_variance[c] =
-        (float)((1 - norm.momentum) * before.variance + norm.momentum * count.unbiased * variance);
+    norm.running_variance[c] = (float)((1 - norm.momentum) * before.variance +
+                                       norm.momentum * count.unbiased * variance);
 }
 
-template <class T>
-struct moment_finish {
+template <class T> struct moment_finish {
     device_norm norm;
     const T *x;
     pixel_count count;
@@ -94,11 +91,9 @@ struct moment_finish {
 
 /* All is read in a phase of its own: the compiler would spread it over three waits for memory,
  * which are most of the time that this takes. */
-template <class T>
-struct sums_finish {
+template <class T> struct sums_finish {
     enum { phases = 2 };
-    struct shared_t {
-    };
+    struct shared_t {};
     struct local_t {
         float sum, squares;
         channel_before before;
@@ -138,8 +133,7 @@ struct infer_coefficients {
 /* ---- applying ---- */
 
 /* A bit for each number of a ReLU's output: 0 where no gradient passes. */
-template <class T, int W>
-KERNEL_CODE uint8_t open_of(const lanes<T, W> &y)
+template <class T, int W> KERNEL_CODE uint8_t open_of(const lanes<T, W> &y)
 {
     unsigned open = 0;
 
@@ -148,8 +142,7 @@ KERNEL_CODE uint8_t open_of(const lanes<T, W> &y)
     return (uint8_t)open;
 }
 
-template <class T, int W>
-struct affine {
+template <class T, int W> struct affine {
     struct device_affine with;
     divide vectors;
     const T *x;
@@ -195,8 +188,7 @@ struct affine {
 /* ---- backward ---- */
 
 /* RECTIFIED: from.rectified, as the coefficients take registers. */
-template <class T, int W, bool RECTIFIED>
-struct gradient_source {
+template <class T, int W, bool RECTIFIED> struct gradient_source {
     struct row_t {
         lanes<T, W> x, d, other, mask;
         unsigned open;
@@ -265,8 +257,7 @@ struct gradient_source {
     }
 };
 
-template <class T, int W>
-struct backward_apply {
+template <class T, int W> struct backward_apply {
     divide vectors;
     uint32_t channels;
     const float *abc;
@@ -290,11 +281,9 @@ struct backward_apply {
 
 /* ---- the gradient of a bias ---- */
 
-template <class T, int W>
-struct bias_source {
+template <class T, int W> struct bias_source {
     using row_t = lanes<T, W>;
-    struct channels_t {
-    };
+    struct channels_t {};
     const T *d_output;
     uint32_t vectors;
 
@@ -377,69 +366,55 @@ int device_norm_infer(uint32_t channels, const struct device_norm *norm, void *s
 int device_affine(const struct device_pixels *pixels, const struct device_affine *with,
                   const void *x, void *y, void *stream)
 {
-    return with_width(pixels->type, pixels->channels,
-                      [&]<class T, int W>(T *, width_t<W>) {
-                          const affine<T, W> kernel = {*with, divide::make(pixels->channels / W),
-                                                       (const T *)x, (T *)y};
-                          const int code = check_open(with->open, pixels, W);
-                          return code ? code
-                                      : launch_each("affine", kernel,
-                                                    pixels->count * (pixels->channels / W), stream);
-                      },
-                      {with->scale, with->bias, with->other_scale, with->other_bias});
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
+        const affine<T, W> kernel = {*with, divide::make(pixels->channels / W), (const T *)x, (T *)y};
+        const int code = check_open(with->open, pixels, W);
+        return code ? code
+                    : launch_each("affine", kernel, pixels->count * (pixels->channels / W), stream);
+    }, {with->scale, with->bias, with->other_scale, with->other_bias});
 }
 
 int device_norm_backward(const struct device_pixels *pixels, const struct device_norm *norm,
-                         const struct device_norm_gradient *gradient, const void *x, float *d_gamma,
-                         float *d_beta, float *abc, float *partial, void *stream)
+                         const struct device_norm_gradient *gradient, const void *x,
+                         float *d_gamma, float *d_beta, float *abc, float *partial, void *stream)
 {
-    const norm_backward_finish finish = {*norm, (double)pixels->count, d_gamma, d_beta,
-                                         abc,   pixels->channels};
+    const norm_backward_finish finish = {*norm,  (double)pixels->count, d_gamma, d_beta, abc,
+                                         pixels->channels};
 
-    return with_width(
-        pixels->type, pixels->channels,
-        [&]<class T, int W>(T *, width_t<W>) {
-            const int code = check_open(gradient->open, pixels, W);
-            if (code)
-                return code;
-            if (gradient->rectified) {
-                const gradient_source<T, W, true> source = {*gradient, *norm, (const T *)x,
-                                                            pixels->channels / W};
-                return launch_columns<W, 2>("norm_backward", pixels, source, finish, partial,
-                                            stream);
-            }
-            /* By a pixel at a time, with four blocks on a multiprocessor, memory is busier than by
-             * several with fewer. */
-            const gradient_source<T, W, false> source = {*gradient, *norm, (const T *)x,
-                                                         pixels->channels / W};
-            return launch_columns<W, 1>("norm_backward", pixels, source, finish, partial, stream);
-        },
-        {norm->mean, norm->scale, norm->bias});
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
+        const int code = check_open(gradient->open, pixels, W);
+        if (code)
+            return code;
+        if (gradient->rectified) {
+            const gradient_source<T, W, true> source = {*gradient, *norm, (const T *)x,
+                                                        pixels->channels / W};
+            return launch_columns<W, 2>("norm_backward", pixels, source, finish, partial, stream);
+        }
+        /* By a pixel at a time, with four blocks on a multiprocessor, memory is busier than by
+         * several with fewer. */
+        const gradient_source<T, W, false> source = {*gradient, *norm, (const T *)x,
+                                                     pixels->channels / W};
+        return launch_columns<W, 1>("norm_backward", pixels, source, finish, partial, stream);
+    }, {norm->mean, norm->scale, norm->bias});
 }
 
 int device_norm_backward_apply(const struct device_pixels *pixels, const float *abc, const void *dz,
                                const void *x, void *d_input, void *stream)
 {
-    return with_width(pixels->type, pixels->channels,
-                      [&]<class T, int W>(T *, width_t<W>) {
-                          const backward_apply<T, W> kernel = {divide::make(pixels->channels / W),
-                                                               pixels->channels,
-                                                               abc,
-                                                               (const T *)dz,
-                                                               (const T *)x,
-                                                               (T *)d_input};
-                          return launch_each("norm_backward_apply", kernel,
-                                             pixels->count * (pixels->channels / W), stream);
-                      },
-                      {abc});
+    return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
+        const backward_apply<T, W> kernel = {divide::make(pixels->channels / W), pixels->channels, abc,
+                                             (const T *)dz, (const T *)x, (T *)d_input};
+        return launch_each("norm_backward_apply", kernel,
+                           pixels->count * (pixels->channels / W), stream);
+    }, {abc});
 }
 
-int device_bias_gradient(const struct device_pixels *pixels, const void *d_output, float *d_bias,
-                         float *partial, void *stream)
+int device_bias_gradient(const struct device_pixels *pixels, const void *d_output,
+                         float *d_bias, float *partial, void *stream)
 {
     return with_width(pixels->type, pixels->channels, [&]<class T, int W>(T *, width_t<W>) {
         const bias_source<T, W> source = {(const T *)d_output, pixels->channels / W};
-        return launch_columns<W>("bias_gradient", pixels, source, bias_finish{d_bias}, partial,
-                                 stream);
+        return launch_columns<W>("bias_gradient", pixels, source, bias_finish{d_bias},
+                                 partial, stream);
     });
 }

@@ -6,8 +6,7 @@
  */
 #include "kernels/launch.cuh"
 
-namespace
-{
+namespace {
 
 /* Where a parameter's numbers are in memory: in rows that are padded, or not. */
 struct layout {
@@ -18,8 +17,7 @@ struct layout {
         return padded == channels ? number : number / channels * padded + number % channels;
     }
     /* W numbers from that one on, which is a multiple of W. */
-    template <int W, class T>
-    KERNEL_CODE floats<W> read(const T *from, uint32_t number) const
+    template <int W, class T> KERNEL_CODE floats<W> read(const T *from, uint32_t number) const
     {
         lanes<T, W> some;
 
@@ -62,13 +60,11 @@ struct gradients_of {
         rows = given ? layout{parameter.channels, parameter.padded} : layout{1, 1};
         factor = given && all.unscale ? *all.unscale : 1;
     }
-    template <int W>
-    KERNEL_CODE floats<W> read(uint32_t number) const
+    template <int W> KERNEL_CODE floats<W> read(uint32_t number) const
     {
-        floats<W> values = type == DEVICE_FP32 ? rows.read<W>((const float *)from, number)
-                           : type == DEVICE_FP16
-                               ? rows.read<W>((const __half *)from, number)
-                               : rows.read<W>((const __nv_bfloat16 *)from, number);
+        floats<W> values = type == DEVICE_FP32   ? rows.read<W>((const float *)from, number)
+                           : type == DEVICE_FP16 ? rows.read<W>((const __half *)from, number)
+                                                 : rows.read<W>((const __nv_bfloat16 *)from, number);
 
         for (int i = 0; i < W; i++)
             values.at[i] *= factor;
@@ -104,12 +100,12 @@ KERNEL_CODE void walk_by(const Kernel &kernel, uint64_t start, uint32_t first, u
 {
     for (uint32_t i = first; i < count; i += CHUNK_AT_ONCE * KERNEL_THREADS) {
         typename Kernel::template row<W> rows[CHUNK_AT_ONCE];
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (uint32_t j = 0; j < CHUNK_AT_ONCE; j++)
             if (i + j * KERNEL_THREADS < count)
                 rows[j] =
                     kernel.template read<W>(parameter, start + (i + j * KERNEL_THREADS) * W, of);
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (uint32_t j = 0; j < CHUNK_AT_ONCE; j++)
             if (i + j * KERNEL_THREADS < count)
                 kernel.template use<W>(parameter, start + (i + j * KERNEL_THREADS) * W, rows[j],
@@ -156,12 +152,10 @@ struct squares {
     struct shared_t {
         block_sum weights, gradients;
     };
-    struct local_t {
-    };
+    struct local_t {};
     device_parameters all;
 
-    template <int W>
-    struct row {
+    template <int W> struct row {
         floats<W> weight, gradient;
     };
 
@@ -208,8 +202,7 @@ struct clip {
     struct shared_t {
         block_sum gradients;
     };
-    struct local_t {
-    };
+    struct local_t {};
     device_parameters all;
     kernel_update update;
 
@@ -244,8 +237,7 @@ struct local_rates {
     struct shared_t {
         block_sum weights, gradients;
     };
-    struct local_t {
-    };
+    struct local_t {};
     device_parameters all;
     kernel_update update;
 
@@ -277,10 +269,8 @@ struct local_rates {
 
 struct optimise {
     enum { phases = 1 };
-    struct shared_t {
-    };
-    struct local_t {
-    };
+    struct shared_t {};
+    struct local_t {};
     device_parameters all;
     kernel_update update;
 
@@ -302,8 +292,7 @@ struct optimise {
                 (float)update.rate * local};
     }
 
-    template <int W>
-    struct row {
+    template <int W> struct row {
         floats<W> weight, kept, gradient;
     };
 
@@ -341,14 +330,11 @@ struct optimise {
 
 struct renew {
     enum { phases = 1 };
-    struct shared_t {
-    };
-    struct local_t {
-    };
+    struct shared_t {};
+    struct local_t {};
     device_parameters all;
 
-    template <int W>
-    using row = floats<W>;
+    template <int W> using row = floats<W>;
 
     template <int W>
     KERNEL_CODE row<W> read(const device_parameter &, uint64_t index, const float *weights) const
@@ -371,15 +357,12 @@ struct renew {
 
 struct collect {
     enum { phases = 1 };
-    struct shared_t {
-    };
-    struct local_t {
-    };
+    struct shared_t {};
+    struct local_t {};
     device_parameters all;
     uint32_t first;
 
-    template <int W>
-    using row = floats<W>;
+    template <int W> using row = floats<W>;
 
     template <int W>
     KERNEL_CODE row<W> read(const device_parameter &parameter, uint64_t index,

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Backward passes gather: each input pixel reads the windows that cover it, so that the order of
- * sums is fixed. Windows of the usual sizes are compiled in, so that all loads of a thread are
- * under way at once; a side of 0 is one that only the window tells.
+ * sums is fixed. Windows of the usual sizes are compiled in, so that all loads of a thread are under
+ * way at once; a side of 0 is one that only the window tells.
  */
 #include "kernels/launch.cuh"
 
-namespace
-{
+namespace {
 
 /* ---- geometry ---- */
 
@@ -67,8 +66,7 @@ KERNEL_CODE __nv_bfloat162 &pair_at(__nv_bfloat16 *at)
 {
     return *reinterpret_cast<__nv_bfloat162 *>(at);
 }
-template <class V>
-KERNEL_CODE uint32_t &word_at(V *at)
+template <class V> KERNEL_CODE uint32_t &word_at(V *at)
 {
     return *reinterpret_cast<uint32_t *>(at);
 }
@@ -81,15 +79,13 @@ static constexpr bool on_device = false;
 
 /* A device computes with two numbers of 16 bits at once: one by one, arithmetic would bound a
  * max-pool. */
-template <class T, int W>
-KERNEL_CODE constexpr bool paired()
+template <class T, int W> KERNEL_CODE constexpr bool paired()
 {
     return on_device && sizeof(T) == 2 && W % 2 == 0;
 }
 
 /* The largest number of each lane so far, and its place; of equal ones, the first. */
-template <class T, int W>
-struct winners {
+template <class T, int W> struct winners {
     lanes<T, W> best;
     lanes<uint16_t, W> place;
 
@@ -104,8 +100,7 @@ struct winners {
         if constexpr (paired<T, W>())
             for (int i = 0; i < W; i += 2) {
                 const uint32_t wins = __hgt2_mask(pair_at(seen.at + i), pair_at(best.at + i));
-                word_at(best.at + i) =
-                    (word_at(seen.at + i) & wins) | (word_at(best.at + i) & ~wins);
+                word_at(best.at + i) = (word_at(seen.at + i) & wins) | (word_at(best.at + i) & ~wins);
                 word_at(place.at + i) = (at * 0x10001 & wins) | (word_at(place.at + i) & ~wins);
             }
         else
@@ -127,10 +122,8 @@ struct winners {
 
 /* What is pooled: a tensor as it is, or the output of BN and ReLU. Neither changes the order of a
  * channel's numbers, but that a negative scale reverses it, so that keys are compared instead. */
-template <class T, int W>
-struct plain_value {
-    struct channels_t {
-    };
+template <class T, int W> struct plain_value {
+    struct channels_t {};
 
     KERNEL_CODE channels_t of(uint32_t) const
     {
@@ -146,8 +139,7 @@ struct plain_value {
     }
 };
 
-template <class T, int W>
-struct norm_value {
+template <class T, int W> struct norm_value {
     struct channels_t {
         lanes<T, W> sign; /* of the scale: 1, -1 or 0 */
     };
@@ -191,8 +183,7 @@ KERNEL_CODE uint32_t within(int32_t value, uint32_t side)
     return value < 0 ? 0 : (uint32_t)value < side ? (uint32_t)value : side - 1;
 }
 
-template <class T, int W, int SIDE, class Value>
-struct max_pool {
+template <class T, int W, int SIDE, class Value> struct max_pool {
     kernel_window window;
     grid outputs;
     Value values;
@@ -227,11 +218,11 @@ struct max_pool {
 
         if constexpr (SIDE > 0) {
             lanes<T, W> seen[SIDE * SIDE];
-            KERNEL_UNROLL
+KERNEL_UNROLL
             for (uint32_t i = 0; i < SIDE * SIDE; i++)
                 seen[i] = lanes<T, W>::read(input, under(at, i / SIDE, i % SIDE).index);
             so_far.start(values.key(channels, seen[0]), under(at, 0, 0).place);
-            KERNEL_UNROLL
+KERNEL_UNROLL
             for (uint32_t i = 1; i < SIDE * SIDE; i++)
                 so_far.offer(values.key(channels, seen[i]), under(at, i / SIDE, i % SIDE).place);
         } else {
@@ -252,8 +243,7 @@ struct max_pool {
 /* ---- max-pool backward ---- */
 
 /* On a device out of a word, as which it is held. */
-template <int W>
-KERNEL_CODE uint32_t byte_of(lanes<uint8_t, W> bytes, int i)
+template <int W> KERNEL_CODE uint32_t byte_of(lanes<uint8_t, W> bytes, int i)
 {
     if constexpr (on_device && W % 4 == 0)
         return word_at(bytes.at + i / 4 * 4) >> i % 4 * 8 & UINT8_MAX;
@@ -264,8 +254,7 @@ KERNEL_CODE uint32_t byte_of(lanes<uint8_t, W> bytes, int i)
 /* Gradients of a group of input pixels from the windows whose maximum they are. A group is the
  * STRIDE x STRIDE pixels that a window's step passes over: in padded coordinates, group v has rows
  * STRIDE * v + [0, STRIDE), and row r of those is row STRIDE * j + r of window v - j. */
-template <class T, int W, int SIDE, int STRIDE, bool TWO>
-struct winnings {
+template <class T, int W, int SIDE, int STRIDE, bool TWO> struct winnings {
     enum { step = STRIDE, reach = (SIDE + STRIDE - 1) / STRIDE, nowhere = UINT8_MAX + 1 };
     struct group_t {
         lanes<uint8_t, W> winner[reach][reach]; /* by j */
@@ -282,49 +271,48 @@ struct winnings {
         const uint32_t vectors = window.in_channels / W;
         group_t group;
 
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (uint32_t j = 0; j < reach; j++)
-            KERNEL_UNROLL
-        for (uint32_t i = 0; i < reach; i++) {
-            const int32_t row = (int32_t)(at.y + window.pad_top / STRIDE - j);
-            const int32_t column = (int32_t)(at.x + window.pad_left / STRIDE - i);
-            const uint32_t y = within(row, window.out_height);
-            const uint32_t x = within(column, window.out_width);
-            const uint32_t line = at.image * window.out_height + y;
-            const uint32_t from = (line * window.out_width + x) * vectors + at.vector;
-            group.winner[j][i] = lanes<uint8_t, W>::read(which, from);
-            group.d[j][i] = lanes<T, W>::read(d_output, from);
-            if (TWO)
-                group.other[j][i] = lanes<T, W>::read(d_other, from);
-            group.place[j][i] = y == (uint32_t)row && x == (uint32_t)column
-                                    ? STRIDE * (j * SIDE + i)
-                                    : (uint32_t)nowhere;
-        }
+KERNEL_UNROLL
+            for (uint32_t i = 0; i < reach; i++) {
+                const int32_t row = (int32_t)(at.y + window.pad_top / STRIDE - j);
+                const int32_t column = (int32_t)(at.x + window.pad_left / STRIDE - i);
+                const uint32_t y = within(row, window.out_height);
+                const uint32_t x = within(column, window.out_width);
+                const uint32_t line = at.image * window.out_height + y;
+                const uint32_t from = (line * window.out_width + x) * vectors + at.vector;
+                group.winner[j][i] = lanes<uint8_t, W>::read(which, from);
+                group.d[j][i] = lanes<T, W>::read(d_output, from);
+                if (TWO)
+                    group.other[j][i] = lanes<T, W>::read(d_other, from);
+                group.place[j][i] = y == (uint32_t)row && x == (uint32_t)column
+                                        ? STRIDE * (j * SIDE + i)
+                                        : (uint32_t)nowhere;
+            }
         return group;
     }
     KERNEL_CODE float sum(const group_t &group, uint32_t r, uint32_t c, int lane) const
     {
         float sum = 0;
 
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (uint32_t j = reach; j-- > 0;)
-            KERNEL_UNROLL
-        for (uint32_t i = reach; i-- > 0;) {
-            if (STRIDE * j + r >= SIDE || STRIDE * i + c >= SIDE)
-                continue;
-            float d = group.d[j][i].get(lane);
-            if (TWO)
-                d += group.other[j][i].get(lane);
-            if (byte_of(group.winner[j][i], lane) == group.place[j][i] + r * SIDE + c)
-                sum += d;
-        }
+KERNEL_UNROLL
+            for (uint32_t i = reach; i-- > 0;) {
+                if (STRIDE * j + r >= SIDE || STRIDE * i + c >= SIDE)
+                    continue;
+                float d = group.d[j][i].get(lane);
+                if (TWO)
+                    d += group.other[j][i].get(lane);
+                if (byte_of(group.winner[j][i], lane) == group.place[j][i] + r * SIDE + c)
+                    sum += d;
+            }
         return sum;
     }
 };
 
 /* Of any window: a group is a pixel. */
-template <class T, int W, bool TWO>
-struct winnings<T, W, 0, 1, TWO> {
+template <class T, int W, bool TWO> struct winnings<T, W, 0, 1, TWO> {
     enum { step = 1 };
     struct group_t {
         float sum[W];
@@ -345,8 +333,7 @@ struct winnings<T, W, 0, 1, TWO> {
         for (uint32_t y = top; y < bottom; y++)
             for (uint32_t x = left; x < right; x++) {
                 const uint64_t from =
-                    (((uint64_t)at.image * window.out_height + y) * window.out_width + x) *
-                        vectors +
+                    (((uint64_t)at.image * window.out_height + y) * window.out_width + x) * vectors +
                     at.vector;
                 const uint32_t place = (at.y + window.pad_top - y * window.stride) * window.width +
                                        (at.x + window.pad_left - x * window.stride);
@@ -366,8 +353,7 @@ struct winnings<T, W, 0, 1, TWO> {
 };
 
 /* A group's pixel (r, c): the index of its vector. Outside the input, it is in the padding. */
-template <int STEP>
-struct member {
+template <int STEP> struct member {
     uint32_t index;
     bool outside;
 
@@ -385,27 +371,25 @@ struct member {
 };
 
 /* A group's results, written where they belong. */
-template <class T, int W, int STEP>
-struct results {
+template <class T, int W, int STEP> struct results {
     lanes<T, W> at[STEP][STEP];
 
     KERNEL_CODE void write(T *to, const kernel_window &window, uint32_t vectors,
                            const spot &spot) const
     {
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (uint32_t r = 0; r < STEP; r++)
-            KERNEL_UNROLL
-        for (uint32_t c = 0; c < STEP; c++) {
-            const member<STEP> pixel(window, vectors, spot, r, c);
-            if (!pixel.outside)
-                at[r][c].write(to, pixel.index);
-        }
+KERNEL_UNROLL
+            for (uint32_t c = 0; c < STEP; c++) {
+                const member<STEP> pixel(window, vectors, spot, r, c);
+                if (!pixel.outside)
+                    at[r][c].write(to, pixel.index);
+            }
     }
 };
 
 /* Lane by lane, here and below: all sums at once do not fit into registers. */
-template <class T, int W, class Winnings>
-struct max_pool_backward {
+template <class T, int W, class Winnings> struct max_pool_backward {
     enum { step = Winnings::step };
     Winnings from;
     grid groups;
@@ -417,28 +401,26 @@ struct max_pool_backward {
         const typename Winnings::group_t group = from.read(at);
         results<T, W, step> out;
 
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (int lane = 0; lane < W; lane++)
-            KERNEL_UNROLL
-        for (uint32_t r = 0; r < step; r++)
-            KERNEL_UNROLL
-        for (uint32_t c = 0; c < step; c++)
-            out.at[r][c].set(lane, from.sum(group, r, c, lane));
+KERNEL_UNROLL
+            for (uint32_t r = 0; r < step; r++)
+KERNEL_UNROLL
+                for (uint32_t c = 0; c < step; c++)
+                    out.at[r][c].set(lane, from.sum(group, r, c, lane));
         out.write(d_input, from.window, groups.vectors.by, at);
     }
 };
 
 /* The stem: through the ReLU as well, with the sums of BN's backward pass. Padding adds nothing to
  * them, since it is never the maximum. */
-template <class T, int W, class Winnings>
-struct stem_source {
+template <class T, int W, class Winnings> struct stem_source {
     enum { step = Winnings::step };
     struct row_t {
         typename Winnings::group_t group;
         lanes<T, W> x[step][step];
     };
-    struct channels_t {
-    };
+    struct channels_t {};
     Winnings from;
     const T *x;
     const float *scale, *bias, *mean;
@@ -458,12 +440,12 @@ struct stem_source {
         const spot at = spot_of(group, vector);
         row_t row;
 
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (uint32_t r = 0; r < step; r++)
-            KERNEL_UNROLL
-        for (uint32_t c = 0; c < step; c++)
-            row.x[r][c] =
-                lanes<T, W>::read(x, member<step>(from.window, groups.vectors.by, at, r, c).index);
+KERNEL_UNROLL
+            for (uint32_t c = 0; c < step; c++)
+                row.x[r][c] = lanes<T, W>::read(
+                    x, member<step>(from.window, groups.vectors.by, at, r, c).index);
         row.group = from.read(at);
         return row;
     }
@@ -474,26 +456,26 @@ struct stem_source {
         results<T, W, step> out;
 
         /* Registers that held these all the time, or all of them, would be too many. */
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (int first = 0; first < W; first += part) {
             const uint32_t at = vector * (W / part) + (uint32_t)(first / part);
             const auto by = lanes<float, part>::read(scale, at);
             const auto plus = lanes<float, part>::read(bias, at);
             const auto middle = lanes<float, part>::read(mean, at);
-            KERNEL_UNROLL
+KERNEL_UNROLL
             for (int lane = first; lane < first + part; lane++)
-                KERNEL_UNROLL
-            for (uint32_t r = 0; r < step; r++)
-                KERNEL_UNROLL
-            for (uint32_t c = 0; c < step; c++) {
-                const float in = row.x[r][c].get(lane);
-                const float y = in * by.at[lane - first] + plus.at[lane - first];
-                const float sum = from.sum(row.group, r, c, lane);
-                lanes<T, W> &d = out.at[r][c];
-                d.set(lane, y <= 0 ? 0 : sum);
-                a[lane] += d.get(lane);
-                b[lane] += d.get(lane) * (in - middle.at[lane - first]);
-            }
+KERNEL_UNROLL
+                for (uint32_t r = 0; r < step; r++)
+KERNEL_UNROLL
+                    for (uint32_t c = 0; c < step; c++) {
+                        const float in = row.x[r][c].get(lane);
+                        const float y = in * by.at[lane - first] + plus.at[lane - first];
+                        const float sum = from.sum(row.group, r, c, lane);
+                        lanes<T, W> &d = out.at[r][c];
+                        d.set(lane, y <= 0 ? 0 : sum);
+                        a[lane] += d.get(lane);
+                        b[lane] += d.get(lane) * (in - middle.at[lane - first]);
+                    }
         }
         out.write(dz, from.window, groups.vectors.by, spot_of(group, vector));
     }
@@ -513,8 +495,7 @@ grid groups_of(const struct kernel_window *window, uint32_t step, uint32_t vecto
 
 /* Call f with side and stride of a window that is compiled in, or else with 0 and 1. Few channels
  * are not worth it; stems have one window. */
-template <int W, bool STEM, class F>
-int with_side(const struct kernel_window *window, const F &f)
+template <int W, bool STEM, class F> int with_side(const struct kernel_window *window, const F &f)
 {
     const uint32_t side = window->height == window->width ? window->height : 0;
 
@@ -566,19 +547,18 @@ KERNEL_CODE box box_at(const kernel_window &window, uint32_t y, uint32_t x)
     const int32_t top = (int32_t)(y * window.stride) - (int32_t)window.pad_top;
     const int32_t left = (int32_t)(x * window.stride) - (int32_t)window.pad_left;
 
-    return box{
-        clipped(top, window.in_height), clipped(top + (int32_t)window.height, window.in_height),
-        clipped(left, window.in_width), clipped(left + (int32_t)window.width, window.in_width)};
+    return box{clipped(top, window.in_height), clipped(top + (int32_t)window.height, window.in_height),
+               clipped(left, window.in_width), clipped(left + (int32_t)window.width, window.in_width)};
 }
 
 KERNEL_CODE float share_of(const kernel_window &window, const box &box)
 {
-    return 1 / (float)(window.count_padding ? window.height * window.width
-                                            : (box.bottom - box.top) * (box.right - box.left));
+    return 1 / (float)(window.count_padding
+                           ? window.height * window.width
+                           : (box.bottom - box.top) * (box.right - box.left));
 }
 
-template <class T, int W>
-struct average_pool {
+template <class T, int W> struct average_pool {
     kernel_window window;
     grid outputs;
     const T *input;
@@ -606,8 +586,7 @@ struct average_pool {
     }
 };
 
-template <class T, int W>
-struct average_pool_backward {
+template <class T, int W> struct average_pool_backward {
     kernel_window window;
     divide stride;
     grid inputs;
@@ -627,8 +606,7 @@ struct average_pool_backward {
             for (uint32_t x = left; x < right; x++) {
                 const uint32_t line = at.image * window.out_height + y;
                 const lanes<T, W> d = lanes<T, W>::read(
-                    d_output,
-                    ((uint64_t)line * window.out_width + x) * inputs.vectors.by + at.vector);
+                    d_output, ((uint64_t)line * window.out_width + x) * inputs.vectors.by + at.vector);
                 const float share = share_of(window, box_at(window, y, x));
                 for (int i = 0; i < W; i++)
                     sum[i] += d.get(i) * share;
@@ -641,8 +619,7 @@ struct average_pool_backward {
 
 /* The same of a whole plane, as most networks have it, with many loads or stores under way: there
  * are few threads, or little to do. */
-template <class T, int W>
-struct plane_average {
+template <class T, int W> struct plane_average {
     enum { at_once = 25 };
     divide vectors;
     uint32_t plane;
@@ -659,11 +636,11 @@ struct plane_average {
 
         for (uint32_t pixel = 0; pixel < plane; pixel += at_once) {
             lanes<T, W> seen[at_once];
-            KERNEL_UNROLL
+KERNEL_UNROLL
             for (uint32_t i = 0; i < at_once; i++)
                 if (pixel + i < plane)
                     seen[i] = lanes<T, W>::read(input, first + (pixel + i) * vectors.by + vector);
-            KERNEL_UNROLL
+KERNEL_UNROLL
             for (uint32_t i = 0; i < at_once; i++)
                 if (pixel + i < plane)
                     for (int lane = 0; lane < W; lane++)
@@ -675,8 +652,7 @@ struct plane_average {
     }
 };
 
-template <class T, int W>
-struct plane_average_backward {
+template <class T, int W> struct plane_average_backward {
     enum { at_once = 7 };
     divide vectors, strips; /* of `at_once` pixels */
     uint32_t plane;
@@ -693,7 +669,7 @@ struct plane_average_backward {
 
         for (int i = 0; i < W; i++)
             d.set(i, d.get(i) * share);
-        KERNEL_UNROLL
+KERNEL_UNROLL
         for (uint32_t i = 0; i < at_once; i++)
             if (pixel + i < plane)
                 d.write(d_input, first + i * vectors.by);
@@ -716,17 +692,14 @@ int device_max_pool(const struct kernel_window *window, enum device_type type, c
 {
     int code = check_window(window);
 
-    return code ? code
-                : with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
-                      return with_side<W, false>(window, [&](auto side, auto) {
-                          const max_pool<T, W, decltype(side)::value, plain_value<T, W>> kernel = {
-                              *window,     outputs_of(window, window->in_channels / W),
-                              {},          (const T *)input,
-                              (T *)output, which};
-                          return launch_each<3>("max_pool", kernel,
-                                                vectors_of(window, kernel.outputs), stream);
-                      });
-                  });
+    return code ? code : with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
+        return with_side<W, false>(window, [&](auto side, auto) {
+            const max_pool<T, W, decltype(side)::value, plain_value<T, W>> kernel = {
+                *window, outputs_of(window, window->in_channels / W), {}, (const T *)input,
+                (T *)output, which};
+            return launch_each<3>("max_pool", kernel, vectors_of(window, kernel.outputs), stream);
+        });
+    });
 }
 
 int device_max_pool_backward(const struct kernel_window *window, enum device_type type,
@@ -740,10 +713,9 @@ int device_max_pool_backward(const struct kernel_window *window, enum device_typ
             using Winnings = winnings<T, W, decltype(side)::value, decltype(step)::value, false>;
             const max_pool_backward<T, W, Winnings> kernel = {
                 {*window, divide::make(window->stride), which, (const T *)d_output, nullptr},
-                groups_of(window, Winnings::step, vectors),
-                (T *)d_input};
+                groups_of(window, Winnings::step, vectors), (T *)d_input};
             return launch_each<3>("max_pool_backward", kernel, vectors_of(window, kernel.groups),
-                                  stream);
+                               stream);
         });
     });
 }
@@ -753,20 +725,14 @@ int device_stem(const struct kernel_window *window, enum device_type type, const
 {
     int code = check_window(window);
 
-    return code ? code
-                : with_width(
-                      type, window->in_channels,
-                      [&]<class T, int W>(T *, width_t<W>) {
-                          return with_side<W, true>(window, [&](auto side, auto) {
-                              const max_pool<T, W, decltype(side)::value, norm_value<T, W>> kernel =
-                                  {*window,       outputs_of(window, window->in_channels / W),
-                                   {scale, bias}, (const T *)x,
-                                   (T *)output,   which};
-                              return launch_each<3>("stem", kernel,
-                                                    vectors_of(window, kernel.outputs), stream);
-                          });
-                      },
-                      {scale, bias});
+    return code ? code : with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
+        return with_side<W, true>(window, [&](auto side, auto) {
+            const max_pool<T, W, decltype(side)::value, norm_value<T, W>> kernel = {
+                *window, outputs_of(window, window->in_channels / W), {scale, bias}, (const T *)x,
+                (T *)output, which};
+            return launch_each<3>("stem", kernel, vectors_of(window, kernel.outputs), stream);
+        });
+    }, {scale, bias});
 }
 
 int device_stem_backward(const struct kernel_window *window, enum device_type type,
@@ -775,35 +741,31 @@ int device_stem_backward(const struct kernel_window *window, enum device_type ty
                          float *d_beta, float *abc, float *partial, void *stream)
 {
     const double pixels = (double)window->images * window->in_height * window->in_width;
-    const norm_backward_finish finish = {*norm, pixels, d_gamma, d_beta, abc, window->in_channels};
+    const norm_backward_finish finish = {*norm,  pixels, d_gamma, d_beta, abc, window->in_channels};
 
-    return with_width(
-        type, window->in_channels,
-        [&]<class T, int W>(T *, width_t<W>) {
-            const uint32_t vectors = window->in_channels / W;
-            const int code = check_input(window, vectors);
-            const auto start = [&](auto source) {
-                const struct device_pixels groups = {type, window->in_channels,
-                                                     vectors_of(window, source.groups) / vectors};
-                return launch_columns<W, 1>("stem_backward", &groups, source, finish, partial,
-                                            stream);
+    return with_width(type, window->in_channels, [&]<class T, int W>(T *, width_t<W>) {
+        const uint32_t vectors = window->in_channels / W;
+        const int code = check_input(window, vectors);
+        const auto start = [&](auto source) {
+            const struct device_pixels groups = {type, window->in_channels,
+                                                 vectors_of(window, source.groups) / vectors};
+            return launch_columns<W, 1>("stem_backward", &groups, source, finish, partial, stream);
+        };
+        return code ? code : with_side<W, true>(window, [&](auto side, auto step) {
+            const int SIDE = decltype(side)::value, STEP = decltype(step)::value;
+            const grid groups = groups_of(window, STEP, vectors);
+            const auto source = [&](auto from) {
+                return stem_source<T, W, decltype(from)>{from, (const T *)x, norm->scale,
+                                                         norm->bias, norm->mean, (T *)dz, groups};
             };
-            return code ? code : with_side<W, true>(window, [&](auto side, auto step) {
-                const int SIDE = decltype(side)::value, STEP = decltype(step)::value;
-                const grid groups = groups_of(window, STEP, vectors);
-                const auto source = [&](auto from) {
-                    return stem_source<T, W, decltype(from)>{
-                        from, (const T *)x, norm->scale, norm->bias, norm->mean, (T *)dz, groups};
-                };
-                const divide stride = divide::make(window->stride);
-                const winnings<T, W, SIDE, STEP, false> one = {*window, stride, which,
-                                                               (const T *)d_output, nullptr};
-                const winnings<T, W, SIDE, STEP, true> two = {
-                    *window, stride, which, (const T *)d_output, (const T *)d_other};
-                return d_other ? start(source(two)) : start(source(one));
-            });
-        },
-        {norm->scale, norm->bias, norm->mean});
+            const divide stride = divide::make(window->stride);
+            const winnings<T, W, SIDE, STEP, false> one = {*window, stride, which,
+                                                           (const T *)d_output, nullptr};
+            const winnings<T, W, SIDE, STEP, true> two = {
+                *window, stride, which, (const T *)d_output, (const T *)d_other};
+            return d_other ? start(source(two)) : start(source(one));
+        });
+    }, {norm->scale, norm->bias, norm->mean});
 }
 
 int device_average_pool(const struct kernel_window *window, enum device_type type,
@@ -833,7 +795,7 @@ int device_average_pool_backward(const struct kernel_window *window, enum device
             using whole_t = plane_average_backward<T, W>;
             const uint32_t strips = (plane + whole_t::at_once - 1) / whole_t::at_once;
             const whole_t kernel = {divide::make(vectors), divide::make(strips), plane,
-                                    1 / (float)plane,      (const T *)d_output,  (T *)d_input};
+                                    1 / (float)plane, (const T *)d_output, (T *)d_input};
             return launch_each("average_pool_backward", kernel,
                                (uint64_t)window->images * strips * vectors, stream);
         }

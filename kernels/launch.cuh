@@ -98,24 +98,20 @@ KERNEL_CODE float as_float(__nv_bfloat16 value)
 }
 #endif
 
-template <class T>
-struct number;
-template <>
-struct number<float> {
+template <class T> struct number;
+template <> struct number<float> {
     static KERNEL_CODE float from(float value)
     {
         return value;
     }
 };
-template <>
-struct number<__half> {
+template <> struct number<__half> {
     static KERNEL_CODE __half from(float value)
     {
         return __float2half_rn(value);
     }
 };
-template <>
-struct number<__nv_bfloat16> {
+template <> struct number<__nv_bfloat16> {
     static KERNEL_CODE __nv_bfloat16 from(float value)
     {
         return __float2bfloat16_rn(value);
@@ -123,8 +119,7 @@ struct number<__nv_bfloat16> {
 };
 
 /* The vector at that index. A misaligned access is fatal on a device. */
-template <class Vector, class T>
-KERNEL_CODE Vector &vector_at(T *from, uint64_t index)
+template <class Vector, class T> KERNEL_CODE Vector &vector_at(T *from, uint64_t index)
 {
 #ifdef KERNELS_EMULATED
     if (reinterpret_cast<uintptr_t>(from) % alignof(Vector))
@@ -134,8 +129,7 @@ KERNEL_CODE Vector &vector_at(T *from, uint64_t index)
 }
 
 /* WIDTH numbers, read and written at once. */
-template <class T, int WIDTH>
-struct alignas(sizeof(T) * WIDTH) lanes {
+template <class T, int WIDTH> struct alignas(sizeof(T) * WIDTH) lanes {
     T at[WIDTH];
 
     static KERNEL_CODE lanes read(const T *from, uint64_t index)
@@ -157,8 +151,7 @@ struct alignas(sizeof(T) * WIDTH) lanes {
 };
 
 /* WIDTH numbers of one per channel: four at once, as with_width() has made sure. */
-template <int WIDTH>
-struct floats {
+template <int WIDTH> struct floats {
     float at[WIDTH];
 
     static KERNEL_CODE floats read(const float *from, uint32_t vector)
@@ -185,8 +178,7 @@ struct floats {
             some.write(to, vector * (WIDTH / at_once) + (uint32_t)i);
         }
     }
-    template <class T>
-    static KERNEL_CODE floats of(const lanes<T, WIDTH> &some)
+    template <class T> static KERNEL_CODE floats of(const lanes<T, WIDTH> &some)
     {
         floats all;
 
@@ -206,8 +198,8 @@ struct divide {
         uint32_t shift = 0;
         while (((uint64_t)1 << shift) < by)
             shift++;
-        return divide{
-            by, (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - by)) / by + 1), shift};
+        return divide{by, (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << shift) - by)) / by + 1),
+                      shift};
     }
     KERNEL_CODE uint32_t quotient(uint32_t value) const
     {
@@ -219,8 +211,7 @@ struct divide {
     }
 };
 
-template <class T>
-struct wide {
+template <class T> struct wide {
     static const int width = 16 / (int)sizeof(T);
 };
 
@@ -232,8 +223,7 @@ struct wide {
 extern "C" int emulated_start(void (*run)(const void *work, uint64_t count), const void *work,
                               size_t bytes, uint64_t count, void *stream);
 
-template <class Kernel>
-void emulate_each(const void *kernel, uint64_t count)
+template <class Kernel> void emulate_each(const void *kernel, uint64_t count)
 {
     for (uint32_t i = 0; i < count; i++)
         static_cast<const Kernel *>(kernel)->each(i);
@@ -245,13 +235,11 @@ int launch_each(const char *, const Kernel &kernel, uint64_t count, void *stream
     return emulated_start(emulate_each<Kernel>, &kernel, sizeof kernel, count, stream);
 }
 
-template <class Kernel>
-void emulate_phases(const void *kernel, uint64_t blocks)
+template <class Kernel> void emulate_phases(const void *kernel, uint64_t blocks)
 {
     static thread_local typename Kernel::shared_t shared_memory;
     static thread_local typename Kernel::local_t states[KERNEL_THREADS];
-    typename Kernel::shared_t &shared =
-        shared_memory; /* found once: under sanitizers it takes as long as a phase */
+    typename Kernel::shared_t &shared = shared_memory; /* found once: under sanitizers it takes as long as a phase */
     typename Kernel::local_t *locals = states;
 
     for (uint32_t block = 0; block < blocks; block++)
@@ -273,14 +261,13 @@ static inline int launched(const char *name)
 {
     cudaError_t status = cudaGetLastError();
 
-    return status == cudaSuccess ? 0
-                                 : fail(EIO, "the device kernel %s did not start: %s", name,
-                                        cudaGetErrorString(status));
+    return status == cudaSuccess
+               ? 0
+               : fail(EIO, "the device kernel %s did not start: %s", name, cudaGetErrorString(status));
 }
 
 template <int RESIDENT, class Kernel>
-__global__ void __launch_bounds__(KERNEL_THREADS, RESIDENT)
-    run_each(const Kernel kernel, uint32_t count)
+__global__ void __launch_bounds__(KERNEL_THREADS, RESIDENT) run_each(const Kernel kernel, uint32_t count)
 {
     const uint32_t i = blockIdx.x * KERNEL_THREADS + threadIdx.x;
 
@@ -288,9 +275,9 @@ __global__ void __launch_bounds__(KERNEL_THREADS, RESIDENT)
         kernel.each(i);
 }
 
-/* RESIDENT, here and below: how many blocks a multiprocessor is to hold at once, 0: any. That
- * limits a thread's registers; but the compiler then also spends them, on starting all loads before
- * it uses one. */
+/* RESIDENT, here and below: how many blocks a multiprocessor is to hold at once, 0: any. That limits
+ * a thread's registers; but the compiler then also spends them, on starting all loads before it uses
+ * one. */
 template <int RESIDENT = 0, class Kernel>
 int launch_each(const char *name, const Kernel &kernel, uint64_t count, void *stream)
 {
@@ -299,11 +286,9 @@ int launch_each(const char *name, const Kernel &kernel, uint64_t count, void *st
     if (blocks == 0)
         return 0;
     if (count > INT32_MAX)
-        return fail(EINVAL,
-                    "the device kernel %s takes no tensor of %llu numbers: use a smaller batch",
+        return fail(EINVAL, "the device kernel %s takes no tensor of %llu numbers: use a smaller batch",
                     name, (unsigned long long)count);
-    run_each<RESIDENT>
-        <<<(unsigned)blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel, (uint32_t)count);
+    run_each<RESIDENT><<<(unsigned)blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel, (uint32_t)count);
     return launched(name);
 }
 
@@ -314,7 +299,7 @@ __global__ void __launch_bounds__(KERNEL_THREADS, RESIDENT) run_phases(const Ker
     typename Kernel::local_t local;
     const place at = {threadIdx.x, blockIdx.x, gridDim.x};
 
-    KERNEL_UNROLL
+KERNEL_UNROLL
     for (int phase = 0; phase < Kernel::phases; phase++) {
         if (phase > 0)
             __syncthreads();
@@ -334,8 +319,7 @@ int launch_phases(const char *name, const Kernel &kernel, uint32_t blocks, void 
 #endif
 
 /* Call f with a null pointer of the storage type. */
-template <class F>
-int with_type(enum device_type type, const F &f)
+template <class F> int with_type(enum device_type type, const F &f)
 {
     switch (type) {
     case DEVICE_FP32:
@@ -352,8 +336,7 @@ int with_type(enum device_type type, const F &f)
 
 /* The same with the vector width that `channels` and the alignment of rows with a float per channel
  * allow: f(T *, width). */
-template <int N>
-struct width_t {
+template <int N> struct width_t {
     static const int value = N;
 };
 template <class F>
@@ -406,14 +389,12 @@ static inline column_shape columns_of(const struct device_pixels *pixels, uint32
 
 /* Source: channels_t of(vector) is read once, since a row's writes keep the compiler from it; row_t
  * read(pixel, vector); use(channels, row, pixel, vector, a, b) adds W terms to each sum. */
-template <class Source, int W, int AT_ONCE>
-struct column_sums {
+template <class Source, int W, int AT_ONCE> struct column_sums {
     enum { phases = 2 };
     struct shared_t {
         float sums[2][KERNEL_THREADS * W];
     };
-    struct local_t {
-    };
+    struct local_t {};
     column_shape shape;
     Source source;
     float *partial;
@@ -433,11 +414,11 @@ struct column_sums {
             for (uint64_t first = (uint64_t)split * shape.groups + group; first < shape.pixels;
                  first += AT_ONCE * step) {
                 typename Source::row_t rows[AT_ONCE];
-                KERNEL_UNROLL
+KERNEL_UNROLL
                 for (int i = 0; i < AT_ONCE; i++)
                     if (i == 0 || first + (uint64_t)i * step < shape.pixels)
                         rows[i] = source.read(first + (uint64_t)i * step, vector);
-                KERNEL_UNROLL
+KERNEL_UNROLL
                 for (int i = 0; i < AT_ONCE; i++)
                     if (i == 0 || first + (uint64_t)i * step < shape.pixels)
                         source.use(channels, rows[i], first + (uint64_t)i * step, vector, a, b);
@@ -475,16 +456,14 @@ struct column_sums {
     }
 };
 
-/* Add the partial sums in double; pass the totals to finish.take(channel, a, b). Few columns a
- * block, 32 bytes of each row, since the time is that of a thread's loads one after the other. */
-template <class Finish>
-struct column_totals {
+/* Add the partial sums in double; pass the totals to finish.take(channel, a, b). Few columns a block,
+ * 32 bytes of each row, since the time is that of a thread's loads one after the other. */
+template <class Finish> struct column_totals {
     enum { phases = 2, columns = 8, rows = KERNEL_THREADS / columns };
     struct shared_t {
         double sums[2][rows][columns];
     };
-    struct local_t {
-    };
+    struct local_t {};
     uint32_t channels, splits;
     const float *partial;
     Finish finish;
