@@ -17,10 +17,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef RENAME_NOREPLACE
-#define RENAME_NOREPLACE 1
-#endif
-
 static int fail_name(const struct folder *folder, const char *name, const char *what)
 {
     int code = errno;

@@ -18,13 +18,11 @@ libiobench_a_SOURCES += \
 	base/json.c base/json.h \
 	base/memory.c base/memory.h \
 	base/module_version.c \
-	base/nearest.c base/nearest.h \
 	base/option.c base/option.h \
 	base/plugin.c base/plugin.h \
 	base/vector.h \
 	base/random.c base/random.h \
 	base/stats.c base/stats.h \
-	base/text_stream.c base/text_stream.h \
 	base/thread.c base/thread.h
 if SANITIZERS
 libiobench_a_SOURCES += base/leaks.c

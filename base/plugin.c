@@ -5,7 +5,6 @@
 #include "base/folder.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/option.h"
 
 #include <dlfcn.h>

@@ -2,7 +2,7 @@
 #include "cmd/layers.h"
 
 #include "base/fail.h"
-#include "base/nearest.h"
+#include "base/option.h"
 #include "base/profiles/profiles.h"
 #include "cmd/arguments.h"
 #include "shuffle/preset.h"

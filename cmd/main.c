@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/option.h"
 #include "cmd/arguments.h"
 #include "cmd/command.h"
 #include "cmd/outputs.h"

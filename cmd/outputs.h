@@ -6,7 +6,7 @@
 #ifndef IOBENCH_CMD_OUTPUTS_H
 #define IOBENCH_CMD_OUTPUTS_H
 
-#include "base/text_stream.h"
+#include "base/file.h"
 #include "cmd/command.h"
 #include "report/report.h"
 

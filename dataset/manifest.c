@@ -4,7 +4,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text_stream.h"
 #include "dataset/catalog.h"
 #include "dataset/store.h"
 

@@ -21,7 +21,7 @@
 #ifndef IOBENCH_DATASET_MANIFEST_H
 #define IOBENCH_DATASET_MANIFEST_H
 
-#include "base/text_stream.h"
+#include "base/file.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -19,7 +19,6 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/text_stream.h"
 #include "base/thread.h"
 #include "dataset/catalog.h"
 #include "dataset/store.h"

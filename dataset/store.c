@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/folder.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/option.h"
 
 #include <assert.h>
 #include <dirent.h>

@@ -8,7 +8,6 @@
 #include "base/fail.h"
 #include "base/image_header.h"
 #include "base/memory.h"
-#include "base/nearest.h"
 #include "base/option.h"
 #include "formats/scan.h"
 #include "formats/image_names.h"

@@ -11,7 +11,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/json.h"
-#include "base/text_stream.h"
 
 #include <assert.h>
 #include <errno.h>

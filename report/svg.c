@@ -6,7 +6,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/text_stream.h"
 #include "report/report.h"
 
 #include <assert.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "trainer/accelerator.h"
 
-#include "base/nearest.h"
+#include "base/option.h"
 #include "base/profiles/profiles.h"
 
 #include <errno.h>

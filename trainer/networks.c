@@ -4,7 +4,7 @@
  */
 #include "trainer/graph.h"
 
-#include "base/nearest.h"
+#include "base/option.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/option.h"
 
 #include <ctype.h>
 #include <errno.h>

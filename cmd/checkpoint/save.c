@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/stop.h"
-#include "base/text_stream.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "base/escape.h"
 #include "base/fail.h"
 #include "base/json.h"
-#include "base/nearest.h"
+#include "base/option.h"
 #include "base/profiles/profiles.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"

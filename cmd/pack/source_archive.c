@@ -8,7 +8,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/option.h"
 #include "base/plugin.h"
 #include "base/random.h"
 #include "dataset/store.h"

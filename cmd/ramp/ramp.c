@@ -6,9 +6,9 @@
 
 #include "base/escape.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/layers.h"

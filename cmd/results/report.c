@@ -9,7 +9,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/text_stream.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"
 #include "cmd/shuffle/shuffle.h"

@@ -13,7 +13,6 @@
 #include "base/random.h"
 #include "base/stats.h"
 #include "base/stop.h"
-#include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"

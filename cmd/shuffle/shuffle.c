@@ -9,7 +9,7 @@
 #include "base/escape.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/text_stream.h"
+#include "base/file.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"

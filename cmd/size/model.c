@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/gradients.h"
 #include "base/memory.h"
-#include "base/nearest.h"
+#include "base/option.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/stats.h"
-#include "base/text_stream.h"
 #include "cmd/checkpoint/model.h"
 #include "cmd/commands.h"
 #include "cmd/line.h"

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/text_stream.h"
 #include "report/words.h"
 
 #include <assert.h>

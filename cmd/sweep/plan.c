@@ -2,9 +2,9 @@
 #include "cmd/sweep/sweep.h"
 
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "base/text_stream.h"
 
 #include <assert.h>
 #include <errno.h>

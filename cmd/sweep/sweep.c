@@ -18,7 +18,6 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/stop.h"
-#include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"

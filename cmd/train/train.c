@@ -11,7 +11,6 @@
 #include "base/gradients.h"
 #include "base/json.h"
 #include "base/memory.h"
-#include "base/text_stream.h"
 #include "cmd/arguments.h"
 #include "cmd/commands.h"
 #include "cmd/outputs.h"

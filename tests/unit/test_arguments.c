@@ -5,7 +5,6 @@
 #include "base/fail.h"
 #include "base/option.h"
 #include "cmd/arguments.h"
-#include "base/nearest.h"
 
 #include <errno.h>
 #include <stdio.h>

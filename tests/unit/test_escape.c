@@ -4,8 +4,8 @@
 
 #include "base/escape.h"
 #include "base/fail.h"
+#include "base/file.h"
 #include "base/json.h"
-#include "base/text_stream.h"
 #include "tests/unit/allocations.h"
 
 #include <errno.h>

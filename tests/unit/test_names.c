@@ -2,7 +2,7 @@
  * Names get numbers in order, and the work does not grow with their count. */
 #include "tests/unit/unit.h"
 
-#include "base/nearest.h"
+#include "base/option.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/option.h"
-#include "base/text_stream.h"
 #include "report/report.h"
 #include "cmd/size/model.h"
 #include "report/words.h"
