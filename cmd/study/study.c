@@ -72,6 +72,7 @@ struct study_settings {
     char *sets;   /* folder for its data sets, from the root; NULL: in the cache folder */
     uint64_t budget_ns, link_bytes_per_s; /* link: of an emulated node; 0: unlimited */
     bool dry_run, emulates_nodes;         /* each rank on a node of its own, emulated here */
+    bool over_nfs;                        /* such nodes read from an NFS server */
     char *json;
 };
 
@@ -119,6 +120,7 @@ struct study_plan {
 };
 
 enum { STUDY_NODES_BYTES = 64 };
+#define NODES_SERVER "198.18.0.254" /* the bridge of cmd/study/nodes.sh */
 
 /* ---- the machine ---- */
 
@@ -442,7 +444,10 @@ static int add_set(struct making *making, const struct ini_section *section, con
             code = join_words(&set->command, NULL, plan->program, NULL);
         if (code == 0 && set->command.lack && !study_set_exists(set))
             set->lack = set->command.lack;
-        making->variables[making->fixed++] = (struct variable){set->name, set->path, name};
+        const char *read = plan->settings->over_nfs && set->path
+                               ? keep(file_format_path("nfs://" NODES_SERVER "%s", set->path))
+                               : set->path;
+        making->variables[making->fixed++] = (struct variable){set->name, read, name};
         making->variables[making->fixed] = (struct variable){0};
     }
     return code;
@@ -604,18 +609,18 @@ static const char *study_nodes_text(const struct study_settings *settings,
 {
     if (!settings->emulates_nodes)
         return NULL;
+    const int used =
+        snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes%s", settings->over_nfs ? " --nfs" : "");
     if (settings->link_bytes_per_s)
-        snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes --link-rate %" PRIu64 "B/s",
+        snprintf(text + used, STUDY_NODES_BYTES - (size_t)used, " --link-rate %" PRIu64 "B/s",
                  settings->link_bytes_per_s);
-    else
-        snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes");
     return text;
 }
 
 /* Emulate nodes 1 to count: network namespaces of this machine, in namespaces that this process
  * enters, so that they end with it. mpirun, started from here, then puts each rank on the next
  * node. Returns 0 or -errno with a reason. */
-static int study_nodes_emulate(unsigned count, uint64_t link_bytes_per_s)
+static int study_nodes_emulate(const struct study_plan *plan, unsigned count)
 {
     if (count > NODES_MAX)
         return fail(EINVAL, "--emulate-nodes: %u ranks, but at most %d nodes", count, NODES_MAX);
@@ -626,11 +631,15 @@ static int study_nodes_emulate(unsigned count, uint64_t link_bytes_per_s)
     while (strcmp(script->name, "nodes.sh") != 0)
         script++;
     char nodes[16], rate[24];
-    const char *const argv[] = {"sh", "-c", script->text, "nodes.sh", nodes, rate, NULL};
+    /* Sets lie beside each other, in one folder. */
+    const char *set = plan->settings->over_nfs && plan->set_count ? plan->sets[0].path : "";
+    const char *export =
+        keep(strndup(set, strrchr(set, '/') ? (size_t)(strrchr(set, '/') - set) : 0));
+    const char *const argv[] = {"sh", "-c", script->text, "nodes.sh", nodes, rate, export, NULL};
     const struct child_task task = {.argv = argv, .timeout_ns = time_limit_ns};
     struct child_result result;
     snprintf(nodes, sizeof nodes, "%u", count);
-    snprintf(rate, sizeof rate, "%" PRIu64, link_bytes_per_s);
+    snprintf(rate, sizeof rate, "%" PRIu64, plan->settings->link_bytes_per_s);
     int code = child_run(&task, &result);
     if (code == 0 && result.status)
         code = fail(EIO, "--emulate-nodes: %s", result.output);
@@ -938,7 +947,7 @@ static int study_carry_out(struct study_plan *plan)
         if (plan->runs[i].state == STUDY_DUE && plan->runs[i].launch && plan->runs[i].ranks > nodes)
             nodes = plan->runs[i].ranks;
     if (code == 0 && plan->settings->emulates_nodes && nodes)
-        code = study_nodes_emulate(nodes, plan->settings->link_bytes_per_s);
+        code = study_nodes_emulate(plan, nodes);
     const uint64_t start_ns = clock_now_ns();
     for (size_t i = 0; i < plan->run_count && code == 0; i++) {
         struct study_run *run = &plan->runs[i];
@@ -1554,6 +1563,9 @@ static const struct option_spec study_command_options[] = {
     {"emulate-nodes", 0, OPTION_FLAG, FIELD(emulates_nodes), .fallback = "no",
      .summary = "put each rank on a node of its own: a network namespace of this machine with its "
                 "own host name and link; needs root and Open MPI"},
+    {"nfs", 0, OPTION_FLAG, FIELD(over_nfs), .fallback = "no",
+     .summary = "with --emulate-nodes: the nodes read the sets from an NFS server on their network "
+                "(nfs-ganesha), not from a disk of their own"},
     {"link-rate", 0, OPTION_SIZE, FIELD(link_bytes_per_s), .fallback = "unlimited",
      .zero = "unlimited", .per_second = true,
      .summary = "rate of each emulated node's link, each way, as 125MB/s (1 Gbit/s)"},
@@ -1700,9 +1712,11 @@ static int run_study(const struct invocation *invocation)
         return command_misused(invocation);
     }
     const bool are_both = settings->emulates_nodes && settings->launch;
-    if (are_both || (settings->link_bytes_per_s && !settings->emulates_nodes)) {
-        fail(EINVAL, are_both ? "only one of --launch and --emulate-nodes can be given"
-                              : "--link-rate needs --emulate-nodes");
+    const bool need_nodes = settings->link_bytes_per_s || settings->over_nfs;
+    if (are_both || (need_nodes && !settings->emulates_nodes)) {
+        fail(EINVAL, are_both             ? "only one of --launch and --emulate-nodes can be given"
+                     : settings->over_nfs ? "--nfs needs --emulate-nodes"
+                                          : "--link-rate needs --emulate-nodes");
         return command_misused(invocation);
     }
     int code = study_open(&study, invocation->operands[0]);

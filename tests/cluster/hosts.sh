@@ -118,6 +118,18 @@ END
     [ "$(jq -r '.jobs[0].place.host' nodes/1-nodes.json)" = node1 ] || die "one rank is not on node1"
     [ "$(jq -c '[.. | .host? | strings] | unique' nodes/2-nodes.json)" = '["node1","node2"]' ] ||
         die "two ranks are not on two nodes: $(jq -c '[.. | .host? | strings]' nodes/2-nodes.json)"
+    # Over NFS, what a node receives beyond what it sends is what its rank reads; the server ends with the study.
+    if command -v ganesha.nfsd >/dev/null && command -v rpcbind >/dev/null && "$IOBENCH" list reader | grep -q '^ *nfs '; then
+        sed -i 's/^column=sent.*/&\ncolumn=excess: job.series.origin.fabric_excess_bytes\ncolumn=read: job.series.origin.read_bytes/' nodes.ini
+        expect 0 "$IOBENCH" study ./nodes.ini -o nfs --sets sets --emulate-nodes --nfs --json=nfs.json
+        [ "$(jq '[.rows[] | .read > 300000 and (.excess / .read - 1 | fabs) < 0.02] | all' nfs.json)" = true ] ||
+            die "not what was read: $(jq -c '.rows[] | [.read, .excess]' nfs.json)"
+        for _ in $(seq 240); do
+            pgrep -f "ganesha.nfsd -F -f /run/netns/nfs/conf" >/dev/null || break
+            sleep 0.25
+        done
+        ! pgrep -f "ganesha.nfsd -F -f /run/netns/nfs/conf" >/dev/null || die "the NFS server is left"
+    fi
     # Other tests add and remove links of their own meanwhile.
     ! ip -o link | grep -qE ' (nodes|link[0-9]+)[@:]' || die "emulated nodes are left: $(ip link)"
     ! ip netns list | grep -qE '^node[0-9]' || die "emulated nodes are left: $(ip netns list)"
