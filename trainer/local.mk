@@ -4,7 +4,7 @@ libiobench_a_SOURCES += \
 	trainer/graph.c trainer/graph.h \
 	trainer/networks.c \
 	trainer/trainer.c trainer/trainer.h \
-	trainer/plugins.h trainer/registry.c trainer/trainers.c \
+	trainer/plugins.h trainer/backend_registry.c trainer/registry.c \
 	trainer/accelerator.c trainer/accelerator.h \
 	trainer/quantise.c trainer/quantise.h \
 	trainer/backend_reference.c \

@@ -359,10 +359,6 @@ static int replay_step(void *state, const struct trainer_batch *batch, struct tr
     return code;
 }
 
-const struct trainer_ops trainer_none = {
-    .plugin = {.name = "none", .summary = "accepts batches without delay", .idle = true},
-};
-
 const struct trainer_ops trainer_replay = {
     .plugin = {.name = "replay",
                .summary = "takes as long per batch as a GPU would",
@@ -374,4 +370,10 @@ const struct trainer_ops trainer_replay = {
     .open = replay_open,
     .close = replay_close,
     .step = replay_step,
+};
+
+/* ---- the trainer that does nothing ---- */
+
+const struct trainer_ops trainer_none = {
+    .plugin = {.name = "none", .summary = "accepts batches without delay", .idle = true},
 };

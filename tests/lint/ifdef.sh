@@ -15,6 +15,6 @@ bad readers/x.c '#ifdef HAVE_URING'
 bad base/x.h '# if defined(HAVE_URING) && 1'
 bad base/x.h '#elif HAVE_LMDB'
 good readers/registry.c '#ifdef HAVE_URING'
-good trainer/x_registry.c '#ifdef HAVE_DNNL'
+good trainer/backend_registry.c '#ifdef HAVE_DNNL'
 good readers/x.c '/* #ifdef HAVE_URING */'
 lint_tree

@@ -9,7 +9,7 @@
  */
 #include "tests/unit/training.h"
 
-#include "trainer/training.h"
+#include "trainer/backend.h"
 
 enum { CLASSES = 4, STEPS = 12 };
 
