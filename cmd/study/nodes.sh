@@ -54,7 +54,7 @@ END
 [ -n "$export" ] || exit 0
 PATH=$PATH:/usr/sbin:/sbin
 for program in ganesha.nfsd rpcbind; do
-    command -v $program >/dev/null || refuse "--nfs needs the program $program (packages nfs-ganesha-vfs and rpcbind)"
+    command -v $program >/dev/null || refuse "--file-server needs the program $program (packages nfs-ganesha-vfs and rpcbind)"
 done
 mkdir -p /run/netns/nfs/v4recov /run/netns/nfs/v4old /run/rpcbind
 mount -t tmpfs rpcbind /run/rpcbind
@@ -74,4 +74,4 @@ for _ in $(seq 400); do
     ! ss -ltn | grep -q ':2049 ' || exit 0
     sleep 0.25
 done
-refuse "--nfs: the server does not start: $(tail -n 1 /run/netns/nfs/log)"
+refuse "--file-server: the server does not start: $(tail -n 1 /run/netns/nfs/log)"

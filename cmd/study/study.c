@@ -23,6 +23,7 @@
 #include "cmd/outputs.h"
 #include "cmd/line.h"
 #include "dataset/catalog.h"
+#include "dataset/store.h"
 #include "formats/format.h"
 #include "ranks/ranks.h"
 #include "report/report.h"
@@ -72,7 +73,7 @@ struct study_settings {
     char *sets;   /* folder for its data sets, from the root; NULL: in the cache folder */
     uint64_t budget_ns, link_bytes_per_s; /* link: of an emulated node; 0: unlimited */
     bool dry_run, emulates_nodes;         /* each rank on a node of its own, emulated here */
-    bool over_nfs;                        /* such nodes read from an NFS server */
+    bool has_server;                      /* such nodes read from an NFS server */
     char *json;
 };
 
@@ -444,8 +445,9 @@ static int add_set(struct making *making, const struct ini_section *section, con
             code = join_words(&set->command, NULL, plan->program, NULL);
         if (code == 0 && set->command.lack && !study_set_exists(set))
             set->lack = set->command.lack;
-        const char *read = plan->settings->over_nfs && set->path
-                               ? keep(file_format_path("nfs://" NODES_SERVER "%s", set->path))
+        const char *read = plan->settings->has_server && set->path
+                               ? keep(file_format_path("%s" NODES_SERVER "%s",
+                                                       store_registry[0]->scheme, set->path))
                                : set->path;
         making->variables[making->fixed++] = (struct variable){set->name, read, name};
         making->variables[making->fixed] = (struct variable){0};
@@ -609,8 +611,8 @@ static const char *study_nodes_text(const struct study_settings *settings,
 {
     if (!settings->emulates_nodes)
         return NULL;
-    const int used =
-        snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes%s", settings->over_nfs ? " --nfs" : "");
+    const int used = snprintf(text, STUDY_NODES_BYTES, "--emulate-nodes%s",
+                              settings->has_server ? " --file-server" : "");
     if (settings->link_bytes_per_s)
         snprintf(text + used, STUDY_NODES_BYTES - (size_t)used, " --link-rate %" PRIu64 "B/s",
                  settings->link_bytes_per_s);
@@ -632,7 +634,7 @@ static int study_nodes_emulate(const struct study_plan *plan, unsigned count)
         script++;
     char nodes[16], rate[24];
     /* Sets lie beside each other, in one folder. */
-    const char *set = plan->settings->over_nfs && plan->set_count ? plan->sets[0].path : "";
+    const char *set = plan->settings->has_server && plan->set_count ? plan->sets[0].path : "";
     const char *export =
         keep(strndup(set, strrchr(set, '/') ? (size_t)(strrchr(set, '/') - set) : 0));
     const char *const argv[] = {"sh", "-c", script->text, "nodes.sh", nodes, rate, export, NULL};
@@ -1563,9 +1565,9 @@ static const struct option_spec study_command_options[] = {
     {"emulate-nodes", 0, OPTION_FLAG, FIELD(emulates_nodes), .fallback = "no",
      .summary = "put each rank on a node of its own: a network namespace of this machine with its "
                 "own host name and link; needs root and Open MPI"},
-    {"nfs", 0, OPTION_FLAG, FIELD(over_nfs), .fallback = "no",
+    {"file-server", 0, OPTION_FLAG, FIELD(has_server), .fallback = "no",
      .summary = "with --emulate-nodes: the nodes read the sets from an NFS server on their network "
-                "(nfs-ganesha), not from a disk of their own"},
+                "(nfs-ganesha), not from this machine's disk"},
     {"link-rate", 0, OPTION_SIZE, FIELD(link_bytes_per_s), .fallback = "unlimited",
      .zero = "unlimited", .per_second = true,
      .summary = "rate of each emulated node's link, each way, as 125MB/s (1 Gbit/s)"},
@@ -1712,11 +1714,15 @@ static int run_study(const struct invocation *invocation)
         return command_misused(invocation);
     }
     const bool are_both = settings->emulates_nodes && settings->launch;
-    const bool need_nodes = settings->link_bytes_per_s || settings->over_nfs;
+    const bool need_nodes = settings->link_bytes_per_s || settings->has_server;
     if (are_both || (need_nodes && !settings->emulates_nodes)) {
-        fail(EINVAL, are_both             ? "only one of --launch and --emulate-nodes can be given"
-                     : settings->over_nfs ? "--nfs needs --emulate-nodes"
-                                          : "--link-rate needs --emulate-nodes");
+        fail(EINVAL, are_both ? "only one of --launch and --emulate-nodes can be given"
+                     : settings->has_server ? "--file-server needs --emulate-nodes"
+                                            : "--link-rate needs --emulate-nodes");
+        return command_misused(invocation);
+    }
+    if (settings->has_server && !store_registry[0]->scheme[0]) {
+        fail(ENOTSUP, "--file-server: this build reads from no file server");
         return command_misused(invocation);
     }
     int code = study_open(&study, invocation->operands[0]);

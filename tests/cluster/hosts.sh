@@ -121,7 +121,7 @@ END
     # Over NFS, what a node receives beyond what it sends is what its rank reads; the server ends with the study.
     if command -v ganesha.nfsd >/dev/null && command -v rpcbind >/dev/null && "$IOBENCH" list reader | grep -q '^ *nfs '; then
         sed -i 's/^column=sent.*/&\ncolumn=excess: job.series.origin.fabric_excess_bytes\ncolumn=read: job.series.origin.read_bytes/' nodes.ini
-        expect 0 "$IOBENCH" study ./nodes.ini -o nfs --sets sets --emulate-nodes --nfs --json=nfs.json
+        expect 0 "$IOBENCH" study ./nodes.ini -o nfs --sets sets --emulate-nodes --file-server --json=nfs.json
         [ "$(jq '[.rows[] | .read > 300000 and (.excess / .read - 1 | fabs) < 0.02] | all' nfs.json)" = true ] ||
             die "not what was read: $(jq -c '.rows[] | [.read, .excess]' nfs.json)"
         for _ in $(seq 240); do
