@@ -163,7 +163,7 @@ static void close_streams(struct streams *streams)
         close_end(&streams->ends[i / 2][i % 2]);
 }
 
-/* Wait for the end, but not long. The PID of a child that ended stays reserved until
+/* Wait briefly for the child to end. The PID of a child that ended stays reserved until
  * child_ended(). */
 static void await_end(const struct child *child)
 {
@@ -277,7 +277,7 @@ void startup_undo_inherited(void)
 {
     static const int errors[] = {SIGPIPE, SIGXFSZ};
     const struct sigaction ignore = {.sa_handler = SIG_IGN};
-    enum { MAIN_BYTES = 8 << 20, THREAD_BYTES = 2 << 20 }; /* of Linux; of glibc without a limit */
+    enum { MAIN_BYTES = 8 << 20, THREAD_BYTES = 2 << 20 }; /* defaults of Linux and of glibc */
     struct rlimit limit;
     pthread_attr_t attributes;
     size_t bytes = 0;
@@ -291,8 +291,8 @@ void startup_undo_inherited(void)
         sigaction(errors[i], &ignore, NULL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    /* Threads would get what the limit was when the program started. Theirs are not limited by it.
-     */
+    /* Raise the main thread's limit. Other threads keep the size that glibc took from it at the
+     * start, so theirs is set below. */
     if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < MAIN_BYTES) {
         limit.rlim_cur = limit.rlim_max < MAIN_BYTES ? limit.rlim_max : MAIN_BYTES;
         setrlimit(RLIMIT_STACK, &limit);
@@ -303,7 +303,7 @@ void startup_undo_inherited(void)
     if (bytes < THREAD_BYTES && pthread_attr_setstacksize(&attributes, THREAD_BYTES) == 0)
         pthread_setattr_default_np(&attributes);
     pthread_attr_destroy(&attributes);
-    unsetenv("OMP_STACKSIZE"); /* else of the threads that compute, whatever it says */
+    unsetenv("OMP_STACKSIZE"); /* otherwise sets the stack of compute threads */
     unsetenv("GOMP_STACKSIZE");
 }
 

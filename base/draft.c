@@ -75,7 +75,9 @@ static int create_draft(struct file_draft *draft, const char *given)
         code = fd < 0 ? fd : 0;
         if (code)
             continue;
-        /* Without flock only file_draft_remove_stale() loses; with it, that may have been first. */
+        /* Lock it, so that file_draft_remove_stale() leaves it. If the lock fails only for lack of
+         * flock, go on; that call may have removed the file before it was locked, so check its link
+         * count. */
         const bool is_taken = flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK;
         if (!is_taken && fstat(fd, &draft->made) == 0 && draft->made.st_nlink) {
             draft->fd = fd;
@@ -83,7 +85,7 @@ static int create_draft(struct file_draft *draft, const char *given)
         }
         draft->made = (struct stat){0};
         close(fd);
-        code = fail(EEXIST, "%s: somebody removed it", draft->draft_path);
+        code = fail(EEXIST, "%s: another process removed it", draft->draft_path);
     }
     return code;
 }
@@ -108,7 +110,7 @@ int file_draft_open(struct file_draft *draft, const char *path,
         if (user && status.st_uid != user && fstat(draft->folder.fd, &folder) == 0 &&
             folder.st_mode & S_ISVTX && folder.st_uid != user)
             code =
-                fail(EPERM, "%s: is another user's, and its folder is sticky: name another", path);
+                fail(EPERM, "%s: belongs to another user, in a sticky folder: name another", path);
         else if (!S_ISREG(status.st_mode))
             code = fail(S_ISDIR(status.st_mode) ? EISDIR : EEXIST,
                         "%s: is %s: only a regular file is replaced; name another", path,
@@ -187,7 +189,7 @@ static void release_draft(struct file_draft *draft)
 int file_draft_commit(struct file_draft *draft)
 {
     const char *name = file_name(draft->draft_path);
-    const int held = fcntl(draft->fd, F_DUPFD_CLOEXEC, 0); /* its lock, until it has its name */
+    const int held = fcntl(draft->fd, F_DUPFD_CLOEXEC, 0); /* keeps the lock until it is renamed */
     struct stat now;
     int code = 0;
 
@@ -200,7 +202,7 @@ int file_draft_commit(struct file_draft *draft)
     if (code == 0)
         code = folder_stat(&draft->folder, name, &now);
     if (code == 0 && (now.st_dev != draft->made.st_dev || now.st_ino != draft->made.st_ino))
-        code = fail(ESTALE, "%s: somebody replaced it: %s is not written", draft->draft_path,
+        code = fail(ESTALE, "%s: another process replaced it: %s is not written", draft->draft_path,
                     draft->path);
     if (code == 0)
         code = folder_rename(&draft->folder, name, &draft->folder, file_name(draft->path),
@@ -275,7 +277,7 @@ static int read_holder(const struct file_lock *lock, char holder[HOLDER_BYTES])
         return fail_lock(lock, errno, fail_errno_text(errno));
     holder[got] = '\0';
     if (got > 0 && strncmp(holder, lock_head, sizeof lock_head - 1) != 0)
-        return fail_lock(lock, EEXIST, "is a file of somebody else, not a lock: move it away");
+        return fail_lock(lock, EEXIST, "is another program's file, not a lock: move it away");
     holder[strcspn(holder, "\n")] = '\0';
     return 0;
 }
@@ -342,7 +344,8 @@ int file_lock_acquire(struct file_lock *lock, const char *path)
     if (code == 0) {
         code = read_holder(lock, holder);
         if (code == 0 && lock->made.st_nlink != 1)
-            code = fail_lock(lock, EEXIST, "has a second name, a lock has none: move it away");
+            code = fail_lock(lock, EEXIST,
+                             "has several hard links, which a lock never has: move it away");
         gethostname(host, sizeof host - 1);
         const int length =
             snprintf(holder, sizeof holder, "%s%d on %s\n", lock_head, (int)getpid(), host);
@@ -459,8 +462,8 @@ static bool is_same_piece(struct json_piece one, struct json_piece other)
     return one.length == other.length && memcmp(one.text, other.text, one.length) == 0;
 }
 
-/* A document that names its schema replaces any of this program's: other keys are by chance. A text
- * that ends before its second key leaves that open. */
+/* Documents that both name a schema of this program may replace each other: other keys are the same
+ * by chance only. A text that ends before its second key leaves that open. */
 static bool is_same_json(const char *text, size_t bytes, const char *old, size_t old_bytes)
 {
     size_t at = 0, old_at = 0;
@@ -499,7 +502,7 @@ int replaced_check(const char *path, const char *text, size_t bytes)
         return count < 0 ? (int)count : (int)tail_count;
     bool is_ours = count == 0;
     if (count == 0 || bytes == 0) {
-        /* an empty file; a text without a beginning is like none */
+        /* the old file is empty, or there is no text to compare it with */
     } else if (is_xml(text, bytes) || begins(text, bytes, "\x89PNG") ||
                begins(text, bytes, "%PDF-")) { /* pictures: by their mark and first byte */
         is_ours = old[0] == text[0] && memmem(tail, (size_t)tail_count, MARK, strlen(MARK));

@@ -48,8 +48,8 @@ int file_draft_check(const char *path);
 int file_draft_open_empty(const char *path);
 
 /* Remove the draft with that suffix if a killed process of this user left it: its writer locks it.
- * Returns -EBUSY if it is being written, -EPERM if it is not this user's. NULL: all with a random
- * suffix, leaving those; walks the folder. */
+ * Returns -EBUSY if it is being written, -EPERM if it is not this user's. suffix NULL: remove all
+ * drafts with a random suffix but those two kinds; lists the folder. */
 int file_draft_remove_stale(const char *path, const char *suffix);
 
 /* Return the malloc()ed path of the draft with that suffix, or NULL with a reason. */
@@ -80,8 +80,8 @@ void file_lock_release(struct file_lock *lock); /* also removes the file; no-op 
 /* ---- what may be replaced ----
  *
  * Which files an output may replace: an empty one, or an older output of its kind, so that a
- * mistyped path destroys nothing. A kind is known by how a file begins; pictures, which are other
- * people's too, carry a mark at their end. Any thread. */
+ * mistyped path destroys nothing. A kind is known by how a file begins; pictures carry a mark at
+ * their end, since other programs make them, too. Any thread. */
 
 /* Check that an output that begins with `text` may replace the file at path. Alike are JSON of
  * schemas of this program or with the same two first keys; PNG, PDF and SVG with a mark; other

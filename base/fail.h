@@ -21,9 +21,9 @@ const char *fail_reason(void);
 /* Clear this thread's reason. */
 void fail_clear(void);
 
-/* Keep this thread's reason, or that there is none, until the matching release: fail() then only
- * returns its code. Around what cleans up after a failure, in pairs that may nest; not around what
- * quotes or notes reasons of its own. */
+/* Keep this thread's reason (or its absence) until the matching release; meanwhile fail() only
+ * returns its code. For cleanup after a failure, in pairs that may nest; not for code that quotes
+ * or notes reasons of its own. */
 void fail_hold(void);
 void fail_release(void);
 
@@ -34,13 +34,14 @@ const char *fail_errno_text(int code);
 void fail_note_sandbox(void);
 
 /* A shortage: something could not be opened because this process (EMFILE, ulimit -n)
- * or the machine (ENFILE) had no descriptor left. Most files of /proc and /sys may be missing, and
- * the program does without them; one that is only out of reach is not missing. A counter, a memory
- * limit or a format would be taken for absent. So each such failure is noted, and a command that
- * met one fails in the end. Any thread.
+ * or the machine (ENFILE) had no descriptor left. The program does without most files of /proc and
+ * /sys if they are missing; without a descriptor it would take a counter, a memory limit or a
+ * format for missing. So each such failure is noted, and a command that met one fails in the end.
+ * Any thread.
  *
  * Note a failure if its code, an errno of either sign, says that no descriptor was left. what: a
- * path or a reason. fail() notes its own; others are those without a reason. Keeps errno. */
+ * path or a reason. fail() notes its own: call this only for failures without a reason. Keeps
+ * errno. */
 void shortage_note(int code, const char *what);
 
 /* The errno of the first one noted since the program started, 0 if there was none; and what it was

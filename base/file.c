@@ -402,7 +402,7 @@ int file_open_stream(const char *path)
     }
     if (fd < 0)
         return fail(errno, "%s: cannot open: %s", path,
-                    errno == ENXIO ? "nobody reads it" : fail_errno_text(errno));
+                    errno == ENXIO ? "no process reads it" : fail_errno_text(errno));
     if (own < 0)
         fcntl(fd, F_SETFL, O_APPEND); /* writes block until read */
     return fd;

@@ -47,16 +47,16 @@ int file_open_at(int folder, const char *name, int flags, const char *path, stru
 /* "a FIFO" */
 const char *file_kind_text(mode_t mode);
 
-/* Without that check and without a reason, for files that may be missing: kernel files below /proc
- * and /sys, and files kept from earlier runs. Return a descriptor or a negative errno; a stream or
- * NULL. */
+/* Open without that check, and record no reason: for files that may be missing, such as kernel
+ * files below /proc and /sys and files kept from earlier runs. Return a descriptor or a negative
+ * errno; a stream or NULL. */
 int file_open_quietly(const char *path, int flags);
 /* Set the status flags of an open file; FILE_NOATIME, if that is allowed. Returns 0 or a negative
  * errno without a reason. */
 int file_set_flags(int fd, int flags);
 FILE *file_stream_kernel(const char *path);
-/* Read the begin of a file and end it with a zero, without allocating; text is empty if it cannot
- * be read. */
+/* Read the beginning of a file and end it with a zero, without allocating; text is empty if it
+ * cannot be read. */
 void file_read_begin(const char *path, char *text, size_t bytes);
 
 /* Read the first line of a kernel file whose path this formats. Returns false if it does not exist.

@@ -258,7 +258,8 @@ int folder_create_file(const struct folder *folder, const char *name)
     int fd = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd >= 0)
         return fd;
-    /* Mostly a draft or a lock, whose name the user never gave: what refuses is the folder. */
+    /* The name is mostly a draft's or a lock's, which the user never gave: name the folder
+     * instead. */
     code = errno;
     return code == EEXIST ? fail_name(folder, name, "cannot make the file")
                           : fail(code, "%s: cannot make a file in this folder: %s", folder->path,
@@ -286,7 +287,7 @@ int folder_remove(const struct folder *folder, const char *name, const struct st
     if (code)
         return code;
     if (made && (now.st_dev != made->st_dev || now.st_ino != made->st_ino))
-        return fail(ESTALE, "%s/%s: somebody replaced it: it stays", folder->path, name);
+        return fail(ESTALE, "%s/%s: another process replaced it: not removed", folder->path, name);
     if (unlinkat(folder->fd, name, S_ISDIR(now.st_mode) ? AT_REMOVEDIR : 0))
         return fail_name(folder, name, "cannot remove");
     return 0;
@@ -419,22 +420,23 @@ static int walk(const struct removal *removal, const struct folder *parent, cons
     if (!S_ISREG(status.st_mode) && !is_folder)
         why = file_kind_text(status.st_mode);
     else if (!is_folder && status.st_nlink > 1)
-        why = "a file with a second name";
+        why = "a file with several hard links";
     else if (status.st_uid != geteuid())
         why = "a file of another user";
     else if (statx(parent->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &of) ||
              of.stx_attributes & STATX_ATTR_MOUNT_ROOT)
-        /* Not by st_dev: on overlay a file has that of its layer, and its folder another. */
+        /* Not by st_dev: on overlay a file has that of its layer, its folder another. */
         why = "on another file system";
     else if (removal->is_ours && !removal->is_ours(removal->context, below, &status))
         why = "not made by this program";
     if (why)
-        return fail(EPERM, "%s/%s: is %s: it stays; remove it yourself", parent->path, name, why);
+        return fail(EPERM, "%s/%s: is %s: not removed; remove it yourself", parent->path, name,
+                    why);
     if (is_folder) {
         struct folder_names names = {0};
         struct folder folder;
         code = depth < TREE_DEPTH ? folder_open_below(&folder, parent, name)
-                                  : fail(ELOOP, "%s/%s: more than %d folders deep: it stays",
+                                  : fail(ELOOP, "%s/%s: more than %d folders deep: not removed",
                                          parent->path, name, TREE_DEPTH);
         if (code)
             return code;

@@ -10,8 +10,8 @@
 
 enum { GID_NONE = -1, GID_V1, GID_LINK_LOCAL, GID_V2, GID_V2_IPV4 };
 
-/* How good it is: RoCE v2 with an IPv4 address, then with an IPv6 address that is routed, then
- * link-local; v1 passes no router. GID_NONE: it is not set. */
+/* Rank a GID: RoCE v2 with an IPv4 address is best, then v2 with a routable IPv6 address, then
+ * link-local, then v1, which no router passes on. GID_NONE: not set. */
 int gid_rank(const struct in6_addr *gid, bool is_v2);
 /* Write the address into text, of INET6_ADDRSTRLEN bytes. */
 void gid_text(const struct in6_addr *gid, char *text);

@@ -179,7 +179,8 @@ static void give_back_recent(struct heap *heap)
         give_back(heap, heap->recent[--heap->recent_count]);
 }
 
-/* Take a chunk off the lists; what it has too much stays there. Returns NONE if none fits. */
+/* Take a chunk off the lists; the part that is not needed stays there. Returns NONE if none
+ * fits. */
 static uint32_t take_chunk(struct heap *heap, uint32_t granules)
 {
     uint32_t first, second, chunk, rounded = granules;

@@ -56,7 +56,7 @@ struct bump {
     uint8_t *block;
     size_t block_bytes, block_used;
     size_t used_bytes, limit_bytes;
-    size_t charged_bytes; /* against the common limit: all beyond the first block */
+    size_t charged_bytes; /* counted against the common limit: all blocks but the first */
     bool refused;         /* an allocation failed since the last reset, with a reason */
     struct bump_spill *spills;
     struct jpeg_memory_mgr *jpeg_original; /* the calls that bump_serve_jpeg() replaced */

@@ -198,9 +198,9 @@ static int read_bmp(const uint8_t *image, size_t count, struct image_header *hea
     else if (compression == RLE8 || compression == RLE4)
         why = "the BMP is run-length encoded, which is not supported";
     else if (compression != RGB && compression != BITFIELDS && compression != ALPHA_BITFIELDS)
-        why = "the BMP is compressed in a way that is not supported";
+        why = "the BMP has an unsupported compression";
     else if (bits != 1 && bits != 4 && bits != 8 && bits != 16 && bits != 24 && bits != 32)
-        why = "the BMP has a number of bits a pixel that is not supported";
+        why = "the BMP has an unsupported number of bits per pixel";
     else if (header->bytes < FILE_HEADER + (size_t)header_bytes)
         why = "the BMP's pixels begin in its header";
     return why ? fail(EBADMSG, "byte 14 of the image: %s", why) : 0;

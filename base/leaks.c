@@ -4,9 +4,9 @@
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/lsan_interface.h>
 
-/* The thread-local storage of libraries that are loaded late, as libgomp by iobench-cpu.so: gcc
- * 12's leak sanitizer dies reading where it believes that of OpenMP's threads to be. Sizes that no
- * memory is left for are refused, as elsewhere. */
+/* Leave out thread-local storage of libraries that are loaded late: gcc 12's leak sanitizer crashes
+ * reading that of OpenMP's threads, whose libgomp iobench-cpu.so loads. Let malloc() fail for sizes
+ * larger than memory, as it does elsewhere. */
 const char *__asan_default_options(void)
 {
     return "intercept_tls_get_addr=0:allocator_may_return_null=1";

@@ -284,7 +284,7 @@ unsigned control_group_cpus(const char *proc, const char *sys)
 enum { PAGES_MOST = 4096 }; /* remembered; beyond that every guarded range counts as lost */
 
 const char fault_guard_reason[] =
-    "the file was cut while it was mapped, or a page of it cannot be read any longer";
+    "the file was truncated while it was mapped, or a page of it can no longer be read";
 
 static struct sigaction former;
 static uintptr_t guarded_page_bytes;

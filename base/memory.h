@@ -47,7 +47,7 @@ uint64_t memory_available_bytes(void); /* of this machine's /proc and /sys */
  * group and each ancestor allow of the CPUs. The roots are arguments ("/proc", "/sys"). Any
  * thread. */
 
-enum { CONTROL_GROUP_BYTES = 2048 }; /* of a path: containers within containers nest them */
+enum { CONTROL_GROUP_BYTES = 2048 }; /* length of a path: nested containers have long ones */
 
 struct control_group {
     char root[512],
@@ -55,8 +55,8 @@ struct control_group {
     bool version1;
 };
 
-/* controller: "memory", "cpu". In a container the group's path may be the host's and invisible:
- * then the root stands for the group. Returns false if no group has the controller. */
+/* controller: "memory", "cpu". In a container the group's path may be one of the host that is not
+ * visible: then the root is used. Returns false if no group has the controller. */
 bool control_group_find(struct control_group *group, const char *controller, const char *proc,
                         const char *sys);
 /* Go to the group above. Returns false at the root. */

@@ -74,7 +74,7 @@ int option_parse_size(const char *text, uint64_t *bytes)
 {
     const size_t length = strlen(text);
 
-    /* 8Gb: with a capital prefix that is written for bits, an eighth of what 8GB is. */
+    /* 8Gb: a small b after a capital prefix means bits, an eighth of 8GB. */
     if (length > 1 && text[length - 1] == 'b' && text[strcspn(text, "KMGTP")])
         return fail(EINVAL,
                     "'%s' is a number of bits: sizes are in bytes (1GB, 1GiB, 8 Gb are 1GB)", text);

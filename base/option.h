@@ -30,7 +30,7 @@ enum option_reach {
     OPTION_READS,            /* read this file or folder */
     OPTION_READS_SET,        /* read this data set; for a file also its siblings */
     OPTION_INDEXES_SET,      /* the same, and keep an index beside it */
-    OPTION_INDEXES_OPERANDS, /* (a flag) that of the sets among the operands */
+    OPTION_INDEXES_OPERANDS, /* (a flag) keep an index beside each data set among the operands */
     OPTION_WRITES,           /* write this file, through a draft beside it */
     OPTION_WRITES_IN,        /* write in this folder */
     OPTION_WRITES_COLD,      /* the same, and read it back from cold caches */

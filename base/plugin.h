@@ -24,7 +24,7 @@ struct plugin {
     size_t settings_size;              /* size of the settings struct */
     size_t state_size;                 /* size of the zeroed state passed to open() */
     const char *devices;               /* that it opens: a shell pattern; NULL: none */
-    bool idle;                         /* does nothing: measures the harness itself */
+    bool idle;                         /* does nothing: for measuring the harness itself */
     /* Returns 0 if it works on this machine, else negative with a reason. NULL: always, or as the
      * module says. */
     int (*usable)(void);

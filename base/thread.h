@@ -52,13 +52,13 @@ struct workers;
 
 struct workers_job {
     const char *name; /* of the threads */
-    /* On each thread; number counts them from 0. Returns 0 or a negative errno. */
+    /* Called on each thread; `number` counts them from 0. Returns 0 or a negative errno. */
     int (*work)(void *context, struct workers *workers, uint64_t number);
     /* Make the other threads return soon, because one failed. Any thread; may be called
      * repeatedly. NULL: they return soon anyway. */
     void (*stop)(void *context);
-    /* On the caller's thread, every 100 ms, when woken, and at the end; a non-zero result is a
-     * failure. May be NULL. */
+    /* Called on the caller's thread every 100 ms, when woken, and at the end; a non-zero result is
+     * a failure. May be NULL. */
     int (*tick)(void *context);
     void *context;
 };

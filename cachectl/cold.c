@@ -81,7 +81,7 @@ static int open_control(void)
 
     if (fd < 0)
         return fail(fd, "%s: cannot open: %s", control_path, fail_errno_text(fd));
-    /* What is mounted in its place takes any text and drops nothing. */
+    /* A file mounted in its place accepts any text and drops nothing. */
     if (fstatfs(fd, &place) == 0 && place.f_type == PROC_SUPER_MAGIC)
         return fd;
     close(fd);
@@ -185,7 +185,7 @@ static int drop_by_sudo(const struct drop_helpers *helpers, uint64_t timeout_ns,
     return code;
 }
 
-/* Does the code say that this process may not, or not here? */
+/* Does the code mean that this process lacks permission, or that it cannot be done here? */
 static bool drop_is_refused(int code)
 {
     return code == -EACCES || code == -EPERM || code == -EROFS || code == -ENOENT;

@@ -237,8 +237,8 @@ static int look(struct call *call, const char *path, const char *const *paths, s
 
     if (code)
         return code;
-    /* What is cold in the page cache may be warm beneath: looked at once, for all files of a PATH.
-     */
+    /* Data that is cold in the page cache may be warm in a cache below: check once for all files of
+     * a PATH. */
     const bool looks_beneath = total.state == RESIDENCY_COLD && total.data_bytes;
     if (looks_beneath && !call->set_bytes) {
         for (size_t i = 0; i < all->count; i++)

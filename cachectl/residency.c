@@ -276,9 +276,9 @@ static bool ask_probes(const struct residency_probe *probe, const struct subject
 enum { CONTROLS_MOST = 16 };
 
 /* Find out which probes work. If one sees a page that another does not, the other is blind. If none
- * sees any, read a page for them to see and evict it again: the file had none cached. Of a page
- * that was written in part, as are those larger than a block, mincore() shows nothing until it is
- * read from the disk. */
+ * sees any, read a page for them to see and evict it again: the file had none cached. mincore()
+ * does not show a page that was only written in part, as happens with pages larger than a block,
+ * until it is read from the disk. */
 static void learn(const struct residency_probe *probe, const struct subject *subject,
                   struct mount_sight *mount)
 {

@@ -19,7 +19,7 @@ struct option_match {
     const struct option_spec *row;
 };
 
-/* By its name; NULL: by its letter. */
+/* Find an option by its name, or by its letter if name is NULL. */
 static struct option_match find(const struct arguments_scope *scopes, const char *name, char letter)
 {
     for (; scopes->table; scopes++) {
@@ -343,7 +343,7 @@ int jobfile_apply_entry(const struct jobfile *jobfile, const struct ini_entry *e
         option_offer(table, &nearest);
         return fail(EINVAL, "%s: unknown option '%s'%s", where, entry->key, nearest_hint(&nearest));
     }
-    /* A key given twice: the last one would count, without a word. */
+    /* A key given twice: the last one would count, silently. */
     const size_t number = (size_t)(row - table);
     if (!row->repeats && number < JOBFILE_OPTIONS_MOST) {
         if (lines[number])

@@ -20,9 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Who says why processes did not join, which cannot ask each other. All that are lost fail alike:
- * process 0 says why, and one of each other host that it is lost, too. What a host lacks, another
- * may have: one process of each host says it. */
+/* Which processes report a failed join, since they cannot agree on one: rank 0 gives the reason,
+ * and one process of each other host only says that it is lost. If a host lacks something that
+ * others may have, one process of each host says so. */
 static enum { VOICE_FULL, VOICE_OF_HOST, VOICE_LOST, VOICE_NONE } voice;
 
 static void choose_voice(bool speaks, bool leads_host, bool is_lost)
@@ -45,7 +45,9 @@ int command_failed(const struct invocation *invocation)
 
     if (voice == VOICE_LOST) {
         const int started = ranks_started(&says);
-        fprintf(stderr, "iobench %s: %s=%d, but alone: process 0 says more\n", name, says, started);
+        fprintf(stderr,
+                "iobench %s: %s=%d, but this process is alone: see the message of process 0\n",
+                name, says, started);
     } else if (voice == VOICE_OF_HOST) {
         gethostname(host, sizeof host - 1);
         fprintf(stderr, "iobench %s: on %s: %s\n", name, host, fail_reason());
@@ -127,7 +129,7 @@ static struct {
 int command_join(struct ranks *ranks)
 {
     const bool is_joined = kept.ranks.state != NULL;
-    /* A lone process of Open MPI then calls itself rank 0. */
+    /* Ask before joining: afterwards a lone process of Open MPI calls itself rank 0. */
     const bool speaks = ranks_speaks(), leads_host = ranks_leads_host();
     int code = is_joined ? 0 : ranks_join(ranks);
 

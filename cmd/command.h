@@ -78,8 +78,8 @@ extern const struct family family_table[]; /* ends with a NULL name */
 
 /* Print the last failure (base/fail.h) to stderr. Returns COMMAND_FAILED. */
 int command_failed(const struct invocation *invocation);
-/* One process of several that leaves the words to others: fail after them, since a launcher ends
- * all processes when the first one fails. Waits seconds; returns COMMAND_FAILED. */
+/* For one process of several that leaves reporting to others: fail after them, since a launcher
+ * ends all processes when the first one fails. Waits seconds; returns COMMAND_FAILED. */
 int command_fails_last(void);
 
 /* The same, before ranks join, for what this process's host lacks: one process of each host prints.
@@ -97,7 +97,8 @@ void command_text(const struct invocation *invocation, char *text, size_t bytes)
  * one page below it, and a signal frame with vector registers is larger. */
 void command_on_interrupt(void);
 
-/* Say on standard error what makes rates worthless. Returns how bad it is; notices are not said. */
+/* Report on standard error what makes rates worthless. Returns how bad it is; mere notices are not
+ * printed. */
 enum guard_grade command_guard(const struct guard_counts *counts);
 
 /* ranks_join(); rank 0 reports on stderr which ranks it is waiting for. */

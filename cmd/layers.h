@@ -31,7 +31,7 @@ int layers_complete(const struct option_spec *table, size_t job_at, struct job *
 struct network_settings {
     char *name, *backend;
     uint64_t side, classes, threads;
-    struct job job; /* its input: what the command has rows for, see network_choose() */
+    struct job job; /* how its input is read; options without a row: see network_choose() */
 };
 
 /* One or two rows each. */

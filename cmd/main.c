@@ -38,12 +38,13 @@ static int check_operands(const struct invocation *invocation)
     for (int i = 0; command->operands_exist && i < invocation->count; i++) {
         if (command->operands_reach[i > 0] == OPTION_MAKES_SET)
             continue;
-        /* Not of a URL, nor of "synthetic:count=9", nor of the ":" between two groups. */
+        /* Do not check URLs, "synthetic:count=9", or the ":" between two groups. */
         const char *path = invocation->operands[i];
         if (!strchr(path, ':') && strcmp(path, "-") != 0 && access(path, F_OK) != 0 &&
             (errno == ENOENT || errno == ENOTDIR))
             return fail(ENOENT, "%s: No such file or directory%s", path, format_hint_missing(path));
-        /* "s3://bucket/set", which nothing here reads, nor is it a local file of that name. */
+        /* Refuse "s3://bucket/set" and the like: no reader serves it, and no local file has that
+         * name. */
         struct store_status status;
         if (strstr(path, "://") && store_is_local(path) && store_stat(path, &status) == -EINVAL)
             return -EINVAL;
@@ -136,8 +137,9 @@ int main(int argc, char **argv)
         status = COMMAND_USAGE;
     } else
         status = call(command_registry[0], false, argc - 1, argv + 1);
-    /* What had no descriptor may have seemed to be missing, or damaged: the command failed, even if
-     * it does not know. A reason that it gave is not repeated. */
+    /* A file that could not be opened for lack of a descriptor may have seemed missing or damaged:
+     * the command fails, even if it did not notice. A reason that it already gave is not
+     * repeated. */
     if (shortage_code()) {
         if (status == COMMAND_OK || strcmp(fail_reason(), shortage_what()) != 0)
             fprintf(stderr, "iobench: %s: figures may be missing or wrong: %s\n",

@@ -46,7 +46,7 @@ static int await(int socket, struct letter *letter)
         if (count == sizeof *letter)
             return 0;
         if (count >= 0 || errno != EINTR)
-            return fail(EPIPE, "the job beside ended");
+            return fail(EPIPE, "the other job ended");
     }
 }
 
@@ -54,7 +54,7 @@ static int say(int socket, const struct letter *letter)
 {
     return send(socket, letter, sizeof *letter, MSG_NOSIGNAL) == sizeof *letter
                ? 0
-               : fail(EPIPE, "the job beside ended");
+               : fail(EPIPE, "the other job ended");
 }
 
 int member_wait(void *gate, enum run_gate what)

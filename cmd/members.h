@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * members: jobs of `iobench run` in processes of their own, which the parent lets run in stages:
- * one run of one or of several at once, which start together. For run --beside and net --beside.
+ * members: jobs of `iobench run`, each in its own process. The parent runs them in stages; a stage
+ * is one run of one of them, or of several that start together. For run --beside and net --beside.
  * What run.c shows of them. Main thread only.
  */
 #ifndef IOBENCH_CMD_MEMBERS_H
@@ -77,7 +77,7 @@ enum { BESIDE_JOBS = 2, BESIDE_MEMBERS = 4 };
 json_t *beside_json(json_t *const documents[BESIDE_MEMBERS], bool has_shared_data);
 void beside_text(FILE *stream, const json_t *beside);
 
-/* Of struct run_observer: show the line of a run; context is a struct line. */
+/* progress() of struct run_observer: show the line of a run. context is a struct line. */
 void progress_show(void *context, const struct run_progress *now);
 
 #endif

@@ -110,7 +110,8 @@ static int check_two_jobs(const struct job *job, const struct job *other)
             else if (job != other &&
                      (strcmp(one->name, hold_one[0]) == 0 || strcmp(one->name, hold_one[1]) == 0) &&
                      check_apart(job_output(job, one), job_output(other, one)))
-                return fail(EINVAL, "--%s %s: of two jobs, but a %s holds one; name two files",
+                return fail(EINVAL,
+                            "--%s %s: named for two jobs, but a %s holds one; name two files",
                             one->name, job_output(job, one), one->name);
     return code;
 }
@@ -166,7 +167,7 @@ int outputs_check_options(const struct invocation *invocation)
         const char *path = value_of(invocation, row);
         paths[count] = path;
         count += path && count + 1 < OUTPUTS_MOST;
-        if (path && !ranks_are_launched()) /* of a job only rank 0 writes: it checks by itself */
+        if (path && !ranks_are_launched()) /* else rank 0 checks: it alone writes */
             code = check_path(path, row->begins, data);
         for (int i = 0; path && code == 0 && i < invocation->count; i++)
             code = format_check_apart(path, invocation->operands[i]);

@@ -53,14 +53,14 @@ const struct command *command_find(const char *name)
 }
 
 const struct family family_table[] = {
-    {"format", "format", "how samples lie in files", format_registry},
-    {"reader", "reader", "what brings bytes from storage", reader_registry},
+    {"format", "format", "how samples are stored in files", format_registry},
+    {"reader", "reader", "how bytes are read from storage", reader_registry},
     {"shuffle", "shuffle", "the order of the samples of an epoch", shuffle_registry},
-    {"decoder", "decode", "what makes a row of a batch out of an image", decoder_registry},
+    {"decoder", "decode", "how an image becomes a row of a batch", decoder_registry},
     {"backend", "backend", "what computes a network", backend_registry},
-    {"trainer", "trainer", "what takes the batches", trainer_registry},
+    {"trainer", "trainer", "what consumes the batches", trainer_registry},
     {"transport", "transport", "how messages travel between ranks", transport_registry},
     {"probe", "probes", "what iobench monitor watches", probe_registry},
-    {"source", "from", "what iobench pack makes a data set out of", source_registry},
+    {"source", "from", "what iobench pack reads samples from", source_registry},
     {0},
 };

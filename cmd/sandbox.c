@@ -27,7 +27,7 @@
 const char *const sandbox_choices[] = {"auto", "yes", "no", NULL};
 
 enum access_sets {
-    CHANGE = LANDLOCK_READ | LANDLOCK_MAKE | LANDLOCK_PIN, /* read: what is made in / has no rule */
+    CHANGE = LANDLOCK_READ | LANDLOCK_MAKE | LANDLOCK_PIN, /* READ: new files in / have no rule */
     DEVICE = LANDLOCK_READ | LANDLOCK_WRITE,
 };
 
@@ -50,8 +50,8 @@ static void allow(struct sandbox *sandbox, const char *path, unsigned access)
 
 /* ---- needs of every command ---- */
 
-/* Patterns. Every file may be read, except below /dev: devices take commands from root who has them
- * open for reading. Programs of elsewhere are not started. */
+/* Patterns. Every file may be read, except below /dev: root can command a device that is open for
+ * reading. Programs elsewhere are not started. */
 static const struct sandbox_place {
     const char *pattern;
     unsigned access;

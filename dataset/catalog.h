@@ -65,8 +65,8 @@ int catalog_report(catalog_fault_handler handler, void *context, int code, const
 enum catalog_remark {
     REMARK_LEFT_OUT, /* samples that a run should have read: they degrade it */
     REMARK_EMPTY_CLASS,
-    REMARK_UNUSED_IMAGES,  /* beside the one whose extension is the plainest */
-    REMARK_SEVERAL_IMAGES, /* without a plainest: the first is used */
+    REMARK_UNUSED_IMAGES,  /* besides the only plain one (.jpg, not .left.jpg) */
+    REMARK_SEVERAL_IMAGES, /* none or several are plain: the first is used */
     REMARK_NO_IMAGE,
     REMARK_EMPTY_SHARD,
     REMARK_COMPANION,
@@ -127,7 +127,7 @@ int catalog_add_unread(struct catalog *catalog, const char *path, uint64_t offse
 int catalog_remark(struct catalog *catalog, enum catalog_remark kind, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum { REMARK_TEXT_BYTES = 512 };
-/* Write what each kind says that there is, as "shards are empty: 2; the first: PLACE". Returns
+/* Write the remarks, one text for each kind, as "shards are empty: 2; the first: PLACE". Returns
  * their number. */
 uint32_t catalog_remarks(const struct catalog *catalog, char texts[][REMARK_TEXT_BYTES]);
 /* Append the shards and records of part to catalog; part is left empty. For shards indexed in
@@ -156,8 +156,9 @@ static inline bool catalog_is_sample_key(const void *key, size_t bytes)
 
 uint64_t catalog_data_bytes(const struct catalog *catalog); /* sum of shard sizes */
 /* Hash name below the root, size and times of each shard: another value if a file was replaced or
- * written, even by one of equal size and mtime. The same through each client of a server: of device
- * and inode, one differs between them and some file systems draw the other anew. */
+ * written, even by one of equal size and mtime. The same through each client of a server, so
+ * without device and inode: devices differ between clients, and some file systems assign new
+ * inodes. */
 uint64_t catalog_identity(const struct catalog *catalog);
 /* Return whether the records of each shard are numbered in the order in which they are stored,
  * which keys of LMDB need not be. */
@@ -176,8 +177,8 @@ struct names_below {
 /* Zero if the root is a file. */
 struct names_below names_below(const char *root);
 
-/* Hash also sizes and times of the files, as catalog_identity() those of shards; of a file that the
- * root is its own. Asks for the status of each. Zero if there is no root. */
+/* Hash also sizes and times of the files, as catalog_identity() does for shards; if the root is a
+ * file, its own. Queries the status of each file. Zero if there is no root. */
 uint64_t names_below_identity(const char *root);
 
 /* Return whether the walk above can reach this path, relative to the root: no "..", no empty part

@@ -114,7 +114,7 @@ int hints_unpack(struct hints *hints, const uint8_t *raw, size_t bytes)
 /* Per record and allocation: what malloc() adds, at most. */
 enum { MALLOC_BYTES = 16 };
 
-/* Once as made, once as a file or a message. */
+/* Hints are in memory twice: as made, and packed for a file or a message. */
 uint64_t hinting_bytes(const struct hinting *hinting, uint64_t records)
 {
     const uint64_t each =

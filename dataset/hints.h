@@ -57,7 +57,7 @@ int hints_unpack(struct hints *hints, const uint8_t *raw, size_t bytes);
 /* They are kept apart from those in use, which do not change while an epoch runs. Zeroed: not begun
  * yet. */
 struct hinting {
-    bool is_over;       /* once and for all */
+    bool is_over;       /* hints were made; no more will be */
     uint64_t epoch;     /* that makes hints */
     struct hints *made; /* NULL before hinting_open() and after hinting_close() */
     pthread_mutex_t lock;

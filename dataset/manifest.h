@@ -12,11 +12,9 @@
  *     iobench set 2, plan PLAN, draft SUFFIX, shards COUNT
  *     by PROCESS                    in escapes, as the command and the path
  *     command TEXT
- *     source synthetic              its images were generated, as far as its maker knew
- *     shard NUMBER                  a block: it replaces an earlier one of the same shard
- *     file BYTES MTIME_NS PATH      below the folder
- *     folder PATH
- *     done NUMBER                   without it the block is ignored
+ *     source synthetic              the images were generated, as far as pack knew shard NUMBER
+ *                  a block: it replaces an earlier one of the same shard file BYTES MTIME_NS PATH
+ *        below the folder folder PATH done NUMBER                   without it the block is ignored
  */
 #ifndef IOBENCH_DATASET_MANIFEST_H
 #define IOBENCH_DATASET_MANIFEST_H

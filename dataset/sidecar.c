@@ -598,8 +598,8 @@ static int64_t written_ns(const struct catalog *catalog, enum sidecar_place plac
     return code == 0 ? status.mtime_ns : INT64_MIN;
 }
 
-/* The newest first: who cannot write beside the data has saved to the cache, whatever lies beside
- * it. Where that one is bad, the other is used. */
+/* Try the newest file first: a user who cannot write beside the data has saved to the cache, even
+ * if there is an older file beside the data. If the newest is bad, use the other one. */
 int hints_file_load(const struct catalog *catalog, struct hints **hints)
 {
     const bool in_cache = written_ns(catalog, SIDECAR_CACHE) > written_ns(catalog, SIDECAR_BESIDE);

@@ -25,7 +25,7 @@ enum sidecar_place {
 char *sidecar_path(const char *root, enum sidecar_place place);
 
 /* Return 0, or -ESTALE with a reason if a shard has changed since it was indexed. dated: NULL, or
- * the shards of the catalog, of which to set the ctime. */
+ * the catalog's shards, whose ctime is then set. */
 int sidecar_check_shards(const struct catalog *catalog, struct shard *dated);
 
 /* key: hash of the settings that affect the index. Creates a missing folder. */

@@ -35,7 +35,7 @@ struct store_status {
     enum store_kind kind; /* of a link's target */
     uint64_t bytes;
     int64_t mtime_ns;
-    int64_t ctime_ns; /* of its last change, of which no copy keeps that of the original */
+    int64_t ctime_ns; /* time of its last change, which a copy does not preserve */
     uint64_t device, inode;
     uint32_t owner, mode; /* user and permission bits, as for stat(2) */
 };
@@ -68,7 +68,7 @@ enum store_access {
 struct store_ops {
     const char *scheme;  /* prefix of its paths; "": all remaining paths */
     const char *missing; /* what to do if not built in; then all below is NULL */
-    /* Of a server, whose bytes never enter this machine's page cache: */
+    /* Set for a server, whose bytes never enter this machine's page cache: */
     const char *client; /* the library that speaks to it ("libnfs") */
     const char *title;  /* its file system, for a report */
     int (*stat)(const char *path, struct store_status *status);
@@ -146,8 +146,8 @@ int store_free_bytes(const char *path, uint64_t *bytes);
 
 /* A draft as in base/draft.h, on any storage: a new file, to replace that of the path. */
 int store_draft(const char *path, struct store_file **file);
-/* Close it and take its place; with a code that is not 0, return that and keep the reason instead,
- * the draft removed. */
+/* Close the draft and rename it to its path. If code is not 0, remove the draft instead, keep the
+ * reason and return code. */
 int store_settle(struct store_file *file, int code);
 
 #endif

@@ -413,7 +413,7 @@ static struct store_status status_of(const struct nfs_stat_64 *found)
 
 /* ---- calls on paths ---- */
 
-/* One of the first three starts it. */
+/* Started by start, by start_to, or as an opening with open_flags. */
 struct nfs_action {
     int (*start)(struct nfs_context *context, const char *path, nfs_cb done, void *private);
     int (*start_to)(struct nfs_context *context, const char *path, const char *to, nfs_cb done,
@@ -840,7 +840,7 @@ static int check_draft(const struct nfs_file *nfs)
     int code = ask_status(&look_at_name, nfs->draft_path, &now);
 
     if (code == 0 && (now.inode != nfs->file.status.inode || now.kind != STORE_FILE))
-        code = fail(ESTALE, "%s: somebody replaced it: it stays", nfs->draft_path);
+        code = fail(ESTALE, "%s: another process replaced it: not removed", nfs->draft_path);
     return code;
 }
 

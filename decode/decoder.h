@@ -57,7 +57,7 @@ struct decode_figures {
 enum {
     /* With a reason: decoded as far as possible, since the user accepts damaged images. */
     DECODE_DAMAGED = 1,
-    DECODE_OTHER,   /* among the readers of a decoder: not for this one, the next shall try */
+    DECODE_OTHER,   /* between the readers of a decoder: not an image for this one; try the next */
     DECODE_PENDING, /* the row will be written by finish(); the source is no longer needed */
     DECODE_FULL,    /* nothing was done: finish what is pending, and try again */
 };
@@ -86,9 +86,8 @@ struct decoder_ops {
     int (*finish)(void *state, uint32_t index, struct decode_figures *figures);
     /* Does it use hints, as set? NULL: it never does, and make_hint is NULL too. */
     bool (*uses_hints)(const void *settings);
-    /* Make the bytes that speed up decoding this image later. Returns their count; 0: none. Where
-     * the image was decoded just before, with wants_hint, only what remains to be done for them is
-     * done. */
+    /* Make the bytes that speed up decoding this image later. Returns their count; 0: none. If the
+     * image was just decoded with wants_hint, does only the work that remains. */
     size_t (*make_hint)(void *state, const struct decode_source *source,
                         uint8_t hint[DECODE_HINT_MAX]);
 };

@@ -62,8 +62,8 @@ struct jpeg_state {
     struct jpeg_decompress_struct jpeg; /* first: libjpeg passes it to on_error() */
     struct baseline *baseline;          /* NULL: libjpeg decodes all */
     struct baseline *hinting;           /* makes hints where libjpeg decodes; NULL until asked */
-    struct entry_points points;         /* of the image: in use, or noted if ... */
-    bool has_notes;                     /* ... of the one decoded last */
+    struct entry_points points;         /* in use for the current image; has_notes: noted in ... */
+    bool has_notes;                     /* ... the image decoded last */
     struct jpeg_error_mgr errors;
     struct jpeg_progress_mgr progress;
     struct jpeg_source_mgr source;
@@ -107,8 +107,8 @@ static const struct option_spec jpeg_options[] = {
          "or all by libjpeg-turbo (turbo)"},
     {"entry-points", 0, OPTION_CHOICE, offsetof(struct jpeg_settings, entry_points),
      .fallback = "auto", .choices = entry_points_names,
-     .summary = "begin just above the crop where 'verify --entry-points' noted how, same pixels "
-                "(auto), or never (no)"},
+     .summary = "decode from an entry point just above the crop, if 'verify --entry-points' noted "
+                "one, same pixels (auto), or never (no)"},
     {0},
 };
 
@@ -124,7 +124,7 @@ static void on_error(j_common_ptr jpeg)
 }
 
 /* These warnings say nothing about the pixels: a version or colour transform unknown to libjpeg, a
- * broken colour profile. The first other one is kept. */
+ * broken colour profile. Of other warnings the first is kept. */
 static void on_message(j_common_ptr jpeg, int level)
 {
     struct jpeg_state *state = (struct jpeg_state *)(void *)jpeg;
@@ -316,7 +316,7 @@ static int decode_jpeg(struct jpeg_state *state, const struct image_request *req
     else
         code = fail(EBADMSG, "the JPEG cannot be decoded: %s%s", state->reason,
                     image_kind_of(source->bytes, source->length) == IMAGE_UNKNOWN
-                        ? "; --decode=none reads what is no image"
+                        ? "; --decode=none reads data that is no image"
                         : "");
     if (code == 0 && (state->truncated || state->errors.num_warnings))
         code = image_judge(request, state->truncated,
@@ -456,10 +456,10 @@ static int decode_baseline(struct jpeg_state *state, const struct image_request 
         return DECODE_OTHER;
     if ((code = image_check_size(request, image.width, image.height)))
         return code;
-    char why[sizeof state->reason]; /* unused: libjpeg says it */
+    char why[sizeof state->reason]; /* not used: libjpeg reports the reason */
     if (!image_limits_scan(request->limits, image.scans, image.width, image.height, why,
                            sizeof why))
-        return DECODE_OTHER; /* there may be fewer */
+        return DECODE_OTHER; /* the file may have fewer scans */
     const struct view_box box = image_box(request, image.width, image.height);
     const uint32_t numerator = choose_scale(state, &box);
     if (numerator & (numerator - 1)) /* scale=any */
@@ -477,7 +477,7 @@ static int decode_baseline(struct jpeg_state *state, const struct image_request 
     void *memory = bump_alloc(&state->bump, baseline_select(decoder, &region));
     if (!memory)
         return -ENOMEM;
-    /* Not above the region and right of it, if a hint says how. */
+    /* With a hint, skip what is above the region and to its right. */
     struct entry_points *points = &state->points;
     const enum entry entry =
         entry_points_find(source, image.mcu_rows, baseline_last_entry(decoder), points);

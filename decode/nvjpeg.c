@@ -9,7 +9,7 @@
 static const struct module module_nvjpeg = {
     .file = "iobench-nvjpeg.so",
     .variable = "IOBENCH_NVJPEG_MODULE",
-    /* Either: the module says if both are missing. */
+    /* Either libnvjpeg will do; if both are missing, the module reports it. */
     .libraries = {"libcuda.so.1", "libnvjpeg.so.13", "libnvjpeg.so.12"},
     .remedy = "install the NVIDIA driver",
 };

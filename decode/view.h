@@ -22,8 +22,8 @@ enum view_kind { VIEW_TRAIN, VIEW_EVALUATE, VIEW_WHOLE };
 struct view {
     enum view_kind kind;
     uint64_t seed; /* random_hash(seed, epoch, record) */
-    /* Of the row, which then is made from the image as stored, neither turned upright nor shrunk in
-     * the DCT. 0: a square, as the decoder was opened. */
+    /* Size of the row, which is then made from the image as stored, neither turned upright nor
+     * shrunk in the DCT. 0: a square, as the decoder was opened. */
     uint32_t width, height;
 };
 
@@ -107,7 +107,8 @@ extern const char *const look_damaged_names[];
                  "aspect ratio (whole), or as the job requests (asked)",                           \
                  .choices = look_view_names),                                                      \
         LOOK_ROW("as", OPTION_CHOICE, as, "iobench",                                               \
-                 "whose random crops, filter and treatment of EXIF: docs/decode.md has the table", \
+                 "use the random crops, filter and EXIF treatment of this loader: docs/decode.md " \
+                 "has the table",                                                                  \
                  .choices = convention_names),                                                     \
         LOOK_ROW("min-area", OPTION_REAL, min_area, "auto",                                        \
                  "minimum area of a random crop, as a share of the image; auto: 0.05, or as "      \

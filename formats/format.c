@@ -257,10 +257,10 @@ static int survey_folder(struct path_survey *survey, const char *path)
     return code == -ENOTSUP || survey->depth == 1 ? code : 0;
 }
 
-/* Look at what is there instead of a data set: nothing, or files of other tools, at which this
- * fails. supported: NULL; or nothing recognises the path, so this fails in any case, with these
- * names of formats and what it found: data sets below, shards of another name, a list. Returns 0 or
- * a negative errno with a reason. */
+/* Find what is there instead of a data set. Succeeds if that is nothing known; fails if it is files
+ * of other tools. supported: names of formats if nothing recognises the path, which then fails in
+ * any case, with these names and what it found: data sets below, shards of another name, a list.
+ * NULL: something may recognise it. Returns 0 or a negative errno with a reason. */
 static int survey_path(const char *path, const char *supported)
 {
     struct path_survey survey = {.depth = 1};
@@ -530,7 +530,8 @@ int format_writer_close(struct format_writer *writer, bool commit)
 
 /* ---- results apart from data sets ---- */
 
-/* In a folder with data of that format; below it only images count. */
+/* Is a file of this name taken in a folder with data of the format? Below that folder only names of
+ * images are. */
 static bool takes(const struct format_ops *format, const char *name, bool is_below)
 {
     return format->takes && (!is_below || format->records_are_images) && !shard_list_never(name) &&
@@ -570,7 +571,7 @@ int format_check_apart(const char *path, const char *set)
         }
         const struct plugin *format = is_set ? format_detect(folder) : NULL;
         if (is_set && !format)
-            fail_clear(); /* unfinished, or of a format that an option names: of any */
+            fail_clear(); /* unfinished, or only an option names its format: any one */
         if (format ? takes(format_of(format), name, is_below)
                    : is_set && !is_below && any_takes(name))
             code = fail(EINVAL,

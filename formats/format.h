@@ -37,7 +37,7 @@ enum format_parse_flags {
     FORMAT_SKIP_CRC = 1,
     FORMAT_ODD_LABELS = 2,   /* accept a label that is not a class: see has_odd_label */
     FORMAT_ROUND_LABELS = 4, /* round such a label to the nearest class, if there is one */
-    FORMAT_WHOLE = 8, /* take an intact record that holds no image as a whole: it is not decoded */
+    FORMAT_WHOLE = 8,        /* accept an intact record without an image, whole and undecoded */
 };
 
 /* Choices of --odd-labels for labels that are not integers; names in enum order. */
@@ -62,9 +62,9 @@ struct format_ops {
      * none would. */
     bool (*takes)(const char *name);
     bool records_are_images; /* bare: parsing them finds no damage */
-    /* Returns -EBADMSG with a reason if the record is damaged. One of which the image or the label
-     * is empty is not: image_bytes is 0, label -1. Never reads outside [record,
-     * +bytes). sample is preset with the shard's label; shard is for formats that use its path. */
+    /* Returns -EBADMSG with a reason if the record is damaged. An empty image or label is no
+     * damage: image_bytes is 0, label -1. Never reads outside [record, +bytes). sample is preset
+     * with the shard's label; shard is for formats that use its path. */
     int (*parse)(const void *settings, const struct shard *shard, const void *record, size_t bytes,
                  unsigned flags, struct format_scratch *scratch, struct sample *sample);
     /* Returns 0 if this build can write it, else -ENOTSUP with a reason. NULL: it can, or the
@@ -127,7 +127,7 @@ int format_choose(const char *text, const char *path, struct plugin_choice *choi
 int format_catalog(const struct plugin_choice *format, const char *root, bool use_sidecar,
                    const struct format_scan *scan, struct catalog **catalog);
 
-/* Say the remarks of a catalog as format_on_remark() was told, if it was. Main thread. */
+/* Report a catalog's remarks to the function given to format_on_remark(), if any. Main thread. */
 void format_say_remarks(const struct catalog *catalog);
 void format_on_remark(void (*say)(const char *text));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * image_names: classify files by extension: an image that this program reads, one that only other
- * loaders read, or something else; and what the files of a WebDataset sample are to it: its image,
- * or its label. Pure, any thread; a label in JSON allocates. */
+ * loaders read, or something else; and which files of a WebDataset sample are its image or its
+ * label. Pure, any thread; a label in JSON allocates. */
 #ifndef IOBENCH_FORMATS_IMAGE_NAMES_H
 #define IOBENCH_FORMATS_IMAGE_NAMES_H
 
@@ -43,8 +43,8 @@ enum tar_member_rank {
 };
 enum tar_member_rank tar_members_rank(const struct tar_members *members, const char *extension);
 
-/* Return whether these files are a sample, which must have an image: they name one of any kind, or
- * a class. */
+/* Return whether a file of this extension makes its key a sample, which must have an image: it
+ * names an image of any kind, or a class. */
 bool tar_members_tell(const char *extension);
 
 /* Return whether a file of this extension may hold the label. */

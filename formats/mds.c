@@ -213,7 +213,7 @@ static int take_columns(struct mds_columns *columns, const char *path, const jso
             if (strcmp(label_kinds[k].encoding, encoding) == 0 && label_kinds[k].bytes == bytes)
                 kind = label_kinds[k].kind;
         if (is_label && choice->label && kind == LABEL_NONE)
-            return fail(ENOTSUP, "%s: column %s (%s) is no label", path, name, encoding);
+            return fail(ENOTSUP, "%s: column %s (%s) is not a label", path, name, encoding);
         /* The first, but a number before a text. */
         if (is_label &&
             (columns->label_kind == LABEL_NONE ||

@@ -98,7 +98,7 @@ static int add_entry(void *context, const struct store_entry *entry)
 }
 
 /* Return whether another path, cut before one of the dots of this name, is in the list. A number
- * behind the dot is that of a shard. */
+ * after the dot is that of a shard. */
 static bool is_companion(const struct shard_list *list, const char *path)
 {
     char *cut = strdup(path), *base = cut ? strrchr(cut, '/') : NULL, *dot;
@@ -115,10 +115,10 @@ static bool is_companion(const struct shard_list *list, const char *path)
 
 /* List the shards of root: a file (only that file, whatever its name) or a folder: those of its
  * files whose names match the shell pattern match or, without one, that wanted() accepts, sorted by
- * name. Never includes hidden names, drafts ("*.partial") and indexes. A file named as a shard and
- * ".ANYTHING" but a number, as other tools name checksums and indexes, is a companion. Shards
- * numbered NAME-00000-of-00004 must be complete and of one set: a missing one is -ENOENT, with its
- * name in the reason. No shard at all: -ENOENT. Release in either case. */
+ * name. Never includes hidden names, drafts ("*.partial") and indexes. A shard's name with
+ * ".ANYTHING" appended, but a number, is a companion: other tools name checksums and indexes so.
+ * Shards numbered NAME-00000-of-00004 must be complete and of one set: a missing one is -ENOENT,
+ * with its name in the reason. No shard at all: -ENOENT. Release in either case. */
 static int list_shards(struct shard_list *list, const char *root, const char *match,
                        bool (*wanted)(const char *name))
 {
@@ -340,9 +340,9 @@ static bool is_plausible(struct scanner *scanner, const struct scan_steps *steps
 }
 
 /* Add the records of a shard as its index lists them. Returns 1, 0 if there is no usable index, or
- * an error; also the scan's one if the index shows that the shard was truncated between two
- * records, which looks complete. Where faults are wanted the index is not used: verifying checks
- * every header. */
+ * an error: also that of the scan, if the index shows that the shard was truncated between two
+ * records, which makes it look complete. Where faults are wanted the index is not used: verifying
+ * checks every header. */
 static int add_indexed(struct scanner *scanner, const struct scan_steps *steps,
                        struct catalog *catalog)
 {

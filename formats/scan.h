@@ -95,7 +95,7 @@ struct scan_steps {
     bool (*begins)(const struct scanner *scanner, uint64_t offset, const uint8_t *head);
     uint32_t head_bytes, alignment; /* records begin at multiples of alignment: a power of 2 */
     /* The text file that other tools keep beside a shard, SHARD.idx: one line per record, two
-     * columns. No separator: there is none. */
+     * columns. separator 0: no such file. */
     struct {
         const char *const *extensions; /* of shards, which ".idx" replaces; NULL ends them */
         char separator;
@@ -124,7 +124,7 @@ typedef int (*scan_walk)(const void *settings, struct scanner *scanner, struct c
 int scan_shards(const struct shard_list *list, scan_walk walk, const void *settings,
                 const struct format_scan *scan, struct catalog *catalog);
 
-/* The same of the shards of root: a file, or the files in a folder that match the shell pattern
+/* Do the same for the shards of root: a file, or the files in a folder that match the shell pattern
  * match or, without one, that wanted() accepts. Numbered ones must be complete. */
 int scan_folder(const char *root, const char *match, bool (*wanted)(const char *name),
                 scan_walk walk, const void *settings, const struct format_scan *scan,

@@ -288,7 +288,8 @@ static const struct option_spec tar_options[] = {
     {"match", 0, OPTION_TEXT, FIELD(match), .metavar = "PATTERN",
      .summary = "in a folder, only files whose names match this shell pattern"},
     {"image", 0, OPTION_TEXT, FIELD(members.image), .metavar = "EXTENSION",
-     .summary = "files that are the image, as left.jpg or wav (default: those of image files)"},
+     .summary = "extension of the files that are the image, such as left.jpg or wav (default: "
+                "those of image files)"},
     {"label", 0, OPTION_TEXT, FIELD(members.label), .metavar = "KEY",
      .summary = "member of .json files that is the label (default label, cls or class)"},
     {0},
@@ -332,7 +333,7 @@ static const char *path_of(const struct gathering *sample)
     return catalog_last(sample->catalog)->path;
 }
 
-#define TO_CHOOSE "; tar:image=EXTENSION chooses one, --decode=none reads what is none"
+#define TO_CHOOSE "; tar:image=EXTENSION chooses one, --decode=none reads data that is no image"
 static const char apart[] = "image and label are apart; write shards with tar --sort=name";
 
 /* Write "KEY (json, cls)" of the sample. */
@@ -368,8 +369,8 @@ static int finish_sample(struct gathering *sample)
         sample->catalog->left_out += sample->files;
     } else if (images > 0) {
         code = catalog_add(sample->catalog, sample->first, sample->end - sample->first);
-        /* The image is the first of the highest rank. What is beside a plain one, as a mask, has
-         * another use; among others the user has to choose. */
+        /* The image is the first of the highest rank. Images beside one with a plain extension,
+         * such as masks, have another use; without a plain one the user has to choose. */
         if (code == 0 && images > 1)
             code = catalog_remark(
                 sample->catalog,
@@ -414,7 +415,7 @@ static int gather_entry(struct scanner *scanner, struct gathering *sample,
     if (entry->kind && tar_members_rank(sample->members, extension) == TAR_NO_IMAGE &&
         !tar_members_tell(extension) && !tar_members_may_label(extension))
         return 0;      /* nothing is lost with it */
-    if (entry->kind) { /* one between the files of a sample does not part them */
+    if (entry->kind) { /* a link between the files of a sample does not split it */
         sample->is_linked |= same;
         snprintf(sample->linked, sizeof sample->linked, "%.*s", (int)key_bytes, entry->name);
         /* Its contents are not there. */

@@ -99,9 +99,8 @@ struct feature_match {
 
 static int damaged(void)
 {
-    return fail(EBADMSG,
-                "the record's Example (a protocol-buffer message) is damaged, or it is none; "
-                "--decode=none reads records whole");
+    return fail(EBADMSG, "the record's Example (a protocol-buffer message) is damaged, or the "
+                         "record holds something else; --decode=none reads records whole");
 }
 
 /* Features found, for a message. */
@@ -267,7 +266,7 @@ static int example_parse(const struct tfrecord_settings *keys, const void *messa
         return fail(EBADMSG,
                     "the record's %s has no feature %s%s but: %s; choose one with image=KEY, or "
                     "read records whole with --decode=none",
-                    names.are_lists ? "SequenceExample, of which lists are not read," : "Example",
+                    names.are_lists ? "SequenceExample, whose lists are not read," : "Example",
                     matches[IMAGE].key, keys->image ? "" : " or image",
                     names.used ? names.text : "none");
     }
@@ -483,7 +482,7 @@ static int walk_compressed(const struct tfrecord_settings *settings, struct scan
                      "inflated stream)"
                : length > CATALOG_RECORD_BYTES_MAX - TFRECORD_FRAME_BYTES
                    ? "a record larger than 1 GiB less 128 KiB, the most that iobench reads"
-                   : NULL; /* before a petabyte of data is searched for */
+                   : NULL; /* checked before inflating up to a petabyte in search of the end */
         if (what)
             break;
         got = inflate_read(stream, NULL, length + TFRECORD_TAIL_BYTES);

@@ -157,8 +157,8 @@ struct device_affine {
 int device_affine(const struct device_pixels *pixels, const struct device_affine *affine,
                   const void *x, void *y, void *stream);
 
-/* Where the gradient of BN's output comes from: dz = (d_output + d_other) where the ReLU that
- * follows was open, which one of three tells; none of them: there is no ReLU. */
+/* Source of the gradient of BN's output: dz = (d_output + d_other) where the ReLU that follows was
+ * open. One of three members tells where; if none is set, there is no ReLU. */
 struct device_norm_gradient {
     const void *d_output;
     const void *d_other; /* NULL, or a second gradient to add */
@@ -230,8 +230,8 @@ struct device_parameter {
     uint32_t first_chunk, chunk_count;
 };
 
-/* Two vectors a thread: blocks that follow each other then read what lies side by side, and the
- * last ones keep few multiprocessors waiting. */
+/* Two vectors per thread: successive blocks then read adjacent memory, and the last ones keep few
+ * multiprocessors waiting. */
 enum { DEVICE_CHUNK_FLOATS = 2048 };
 
 /* One block's part of a parameter. */

@@ -3,9 +3,9 @@
  * Convolutions of floating point and of INT8, one thread per output element. Written for clarity;
  * cuDNN computes what must be fast.
  *
- * And what its results are compared with: noise, and single elements of a convolution's result. A
- * block computes one, in FP64, and from definitions alone, so that it is independent of how an
- * engine goes about it.
+ * Also the references for its results: noise, and single elements of a convolution's result. A
+ * block computes one element in FP64, from the definition alone, so that it does not depend on how
+ * an engine works.
  */
 #include "kernels/launch.cuh"
 
@@ -346,7 +346,7 @@ template <class T> struct sample {
                      k / g.outs * g.ins + c) *
                weight(g.weight_at(k, (uint32_t)r, (uint32_t)s) + c);
     }
-    /* Of input element `index`: row and column of the filter, and an output channel. */
+    /* Term t of input element `index`: row and column of the filter, and an output channel. */
     KERNEL_CODE double of_input(uint64_t index, uint64_t t) const
     {
         const kernel_window &w = g.window;
@@ -365,7 +365,7 @@ template <class T> struct sample {
                       k) *
                weight(g.weight_at(k, (uint32_t)r, (uint32_t)s) + channel % g.ins);
     }
-    /* Of weight element `index`: an output pixel. */
+    /* Term t of weight element `index`: an output pixel. */
     KERNEL_CODE double of_weight(uint64_t index, uint64_t t) const
     {
         const kernel_window &w = g.window;

@@ -8,7 +8,7 @@
 
 namespace {
 
-/* A thread takes PIXELS of a row, a part of the row apart, and reads all before it writes. */
+/* A thread takes PIXELS pixels, spread evenly over a row, and reads all before it writes. */
 template <class T, int CHANNELS, int PIXELS> struct normalise {
     device_input input;
     float shares[3]; /* 1 / deviation: a division is ten instructions */

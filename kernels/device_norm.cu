@@ -5,7 +5,7 @@ namespace {
 
 /* ---- statistics ---- */
 
-/* Around the first pixel, so that a large mean costs no precision. */
+/* Moments around the first pixel, so that a large mean costs no precision. */
 template <class T, int W> struct moment_source {
     using row_t = lanes<T, W>;
     using channels_t = lanes<T, W>;
@@ -89,8 +89,8 @@ template <class T> struct moment_finish {
     }
 };
 
-/* All is read in a phase of its own: the compiler would spread it over three waits for memory,
- * which are most of the time that this takes. */
+/* Read everything in a phase of its own: the compiler would spread it over three waits for memory,
+ * which take most of the time. */
 template <class T> struct sums_finish {
     enum { phases = 2 };
     struct shared_t {};
@@ -320,7 +320,7 @@ static int check_open(const uint8_t *open, const struct device_pixels *pixels, i
     const int whole = (int)(16 / device_type_bytes(pixels->type));
 
     return open && width != whole
-               ? fail(EINVAL, "no bits tell where a ReLU of %u channels was open", pixels->channels)
+               ? fail(EINVAL, "a ReLU of %u channels cannot be kept as bits", pixels->channels)
                : 0;
 }
 
@@ -390,8 +390,8 @@ int device_norm_backward(const struct device_pixels *pixels, const struct device
                                                         pixels->channels / W};
             return launch_columns<W, 2>("norm_backward", pixels, source, finish, partial, stream);
         }
-        /* By a pixel at a time, with four blocks on a multiprocessor, memory is busier than by
-         * several with fewer. */
+        /* Read one pixel at a time: with four blocks per multiprocessor memory is busier than with
+         * fewer blocks that read several pixels. */
         const gradient_source<T, W, false> source = {*gradient, *norm, (const T *)x,
                                                      pixels->channels / W};
         return launch_columns<W, 1>("norm_backward", pixels, source, finish, partial, stream);

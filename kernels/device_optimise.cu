@@ -16,7 +16,7 @@ struct layout {
     {
         return padded == channels ? number : number / channels * padded + number % channels;
     }
-    /* W numbers from that one on, which is a multiple of W. */
+    /* Read W numbers from `number` on, which is a multiple of W. */
     template <int W, class T> KERNEL_CODE floats<W> read(const T *from, uint32_t number) const
     {
         lanes<T, W> some;
@@ -125,8 +125,8 @@ KERNEL_CODE void walk(const Kernel &kernel, const device_chunk &chunk,
                state...);
 }
 
-/* The sum over a block's threads, in three phases: they leave their own, some add up a row each,
- * and one the rows. */
+/* Sum over a block's threads in three phases: each thread stores its own, some threads add up a row
+ * each, and one adds up the rows. */
 struct block_sum {
     enum { ROW = 16 };
     double of[KERNEL_THREADS];
@@ -223,7 +223,7 @@ struct clip {
     }
 };
 
-/* Of the gradients of all parameters. */
+/* Return the factor of all gradients, clipping included. */
 KERNEL_CODE double gradient_scale(const device_parameters &all, const kernel_update &update)
 {
     return update.clip_norm > 0

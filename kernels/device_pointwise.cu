@@ -56,7 +56,7 @@ template <class T, int W> struct copy_part {
     }
 };
 
-/* As kernel_dropout_keeps(), with the rate as the least hash that is kept. */
+/* Like kernel_dropout_keeps(), with the rate given as the least hash that is kept. */
 template <class T, int W> struct dropout {
     divide vectors, plane;
     const uint64_t *key;

@@ -77,7 +77,7 @@ static constexpr bool on_device = true;
 static constexpr bool on_device = false;
 #endif
 
-/* A device computes with two numbers of 16 bits at once: one by one, arithmetic would bound a
+/* Should a device compute with two 16-bit numbers at once? One by one, arithmetic would bound a
  * max-pool. */
 template <class T, int W> KERNEL_CODE constexpr bool paired()
 {
@@ -120,8 +120,8 @@ template <class T, int W> struct winners {
     }
 };
 
-/* What is pooled: a tensor as it is, or the output of BN and ReLU. Neither changes the order of a
- * channel's numbers, but that a negative scale reverses it, so that keys are compared instead. */
+/* What is pooled: a tensor as it is, or the output of BN and ReLU. These keep the order of a
+ * channel's numbers, except that a negative scale reverses it; so keys are compared. */
 template <class T, int W> struct plain_value {
     struct channels_t {};
 
@@ -242,7 +242,7 @@ KERNEL_UNROLL
 
 /* ---- max-pool backward ---- */
 
-/* On a device out of a word, as which it is held. */
+/* Extract byte i; on a device out of the word that holds it. */
 template <int W> KERNEL_CODE uint32_t byte_of(lanes<uint8_t, W> bytes, int i)
 {
     if constexpr (on_device && W % 4 == 0)
@@ -311,7 +311,7 @@ KERNEL_UNROLL
     }
 };
 
-/* Of any window: a group is a pixel. */
+/* Any window: a group is one pixel. */
 template <class T, int W, bool TWO> struct winnings<T, W, 0, 1, TWO> {
     enum { step = 1 };
     struct group_t {
@@ -455,7 +455,7 @@ KERNEL_UNROLL
         const int part = W < 4 ? W : 4;
         results<T, W, step> out;
 
-        /* Registers that held these all the time, or all of them, would be too many. */
+        /* Load these for a part of the vector at a time: more would take too many registers. */
 KERNEL_UNROLL
         for (int first = 0; first < W; first += part) {
             const uint32_t at = vector * (W / part) + (uint32_t)(first / part);
@@ -525,7 +525,8 @@ int check_input(const struct kernel_window *window, uint32_t vectors)
     const uint64_t count = vectors_of(window, inputs_of(window, vectors));
 
     return count > UINT32_MAX
-               ? fail(EINVAL, "a device takes no max-pool of %llu numbers: use a smaller batch",
+               ? fail(EINVAL, "a max-pool of %llu numbers is too large for a device: use a smaller "
+                              "batch",
                       (unsigned long long)count)
                : 0;
 }

@@ -17,7 +17,8 @@ enum : uint32_t { LINE = 4096, COLUMNS = 512, ROWS = 2, BYTES = 16, ROUND_MAX = 
 typedef lanes<uint8_t, BYTES> bytes;
 typedef lanes<uint16_t, BYTES / 2> values;
 
-/* Without this, what a pointer in memory points to might be shared memory, and is read as such. */
+/* Without this the compiler reads through a pointer from memory as if it might point to shared
+ * memory. */
 template <class T> KERNEL_CODE T *in_global(T *pointer)
 {
 #ifdef __CUDA_ARCH__
@@ -225,7 +226,7 @@ int device_resize(const struct device_resized *images, uint32_t count, uint32_t 
     const uint64_t blocks = (uint64_t)count * tiles * ((height + ROWS - 1) / ROWS);
 
     if (blocks > INT32_MAX)
-        return fail(EINVAL, "the device kernel resize takes no %llu blocks",
+        return fail(EINVAL, "the device kernel resize cannot run %llu blocks",
                     (unsigned long long)blocks);
     return launch_phases("resize", resize{images, width, height, tiles}, (uint32_t)blocks, stream);
 }

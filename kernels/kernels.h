@@ -110,7 +110,7 @@ void kernel_concat_backward(uint32_t images, size_t part, size_t offset, size_t 
  * kernel_dropout_key(seed, step, node). */
 uint64_t kernel_dropout_key(uint64_t seed, uint64_t step, uint32_t node);
 bool kernel_dropout_keeps(uint64_t key, uint64_t index, double rate);
-/* An element is kept if its 32 bits are no less. */
+/* Return the least 32-bit hash with which an element is kept. */
 static inline uint32_t kernel_dropout_least(double rate)
 {
     return (uint32_t)(rate * 0x1p32);
@@ -175,8 +175,8 @@ struct kernel_update {
     double rate, rate_before; /* of this step and the previous one: LARS rescales momentum */
     double momentum, decay, eta;
     double gradient_scale; /* 1 / ranks after a sum over ranks */
-    /* Gradients, so scaled, whose norm over all parameters is larger are shortened to this one; 0:
-     * never. */
+    /* Maximum norm of the scaled gradients over all parameters: longer ones are shortened to it. 0:
+     * none. */
     double clip_norm;
 };
 

@@ -58,7 +58,7 @@ KERNEL_CODE float as_float(float value)
     return value;
 }
 #ifdef KERNELS_EMULATED
-/* The headers' own, on the host, take a quarter of the time of emulated tests. */
+/* On the host, the conversion of CUDA's headers takes a quarter of the time of emulated tests. */
 inline float as_float(__half value)
 {
     uint16_t bits;
@@ -286,7 +286,8 @@ int launch_each(const char *name, const Kernel &kernel, uint64_t count, void *st
     if (blocks == 0)
         return 0;
     if (count > INT32_MAX)
-        return fail(EINVAL, "the device kernel %s takes no tensor of %llu numbers: use a smaller batch",
+        return fail(EINVAL, "the device kernel %s cannot process a tensor of %llu numbers: use a "
+                            "smaller batch",
                     name, (unsigned long long)count);
     run_each<RESIDENT><<<(unsigned)blocks, KERNEL_THREADS, 0, (cudaStream_t)stream>>>(kernel, (uint32_t)count);
     return launched(name);

@@ -23,7 +23,7 @@
 #endif
 
 enum { ONE = 65535, ROUND_MAX = 127, LANES = RESIZE_PIXEL_BYTES, PADDING_BYTES = 64 };
-/* The vertical pass goes on to a multiple, so that no rest is left to scalar code. */
+/* The vertical pass processes whole multiples of this, so that no rest is left to scalar code. */
 enum { STEP = 32 };
 enum { ROWS = 4, GROUP = 8 }; /* rows and columns that the horizontal pass takes at a time */
 
@@ -310,7 +310,7 @@ static void horizontal(const struct resize *resize, uint8_t *output, uint32_t ro
 #ifdef __x86_64__
 #define AVX2_INLINE __attribute__((target("avx2"), always_inline)) static inline
 
-/* Two pixels of each row from the low halves, two from the high ones. */
+/* Take two pixels of each row from the low halves, two from the high ones. */
 AVX2_INLINE void weave_four(const __m256i rows[ROWS], __m256i *low, __m256i *high)
 {
     const __m256i upper0 = _mm256_unpacklo_epi64(rows[0], rows[1]);

@@ -191,14 +191,15 @@ int ranks_join(struct ranks *ranks)
         const char *says;
         const int started = ranks->place.ranks == 1 && !is_no_rank ? ranks_started(&says) : 1;
         ranks->is_lost = started > 1; /* each would act as the whole job */
-        code = ranks->is_lost
-                   ? fail(ENODEV,
-                          "%s=%d: these processes were started together but cannot find each "
-                          "other: with srun, choose what this program's MPI knows (srun "
-                          "--mpi=list; often --mpi=pmix); mpirun must be that of the MPI it was "
-                          "built with, if any; iobench doctor --launch, started alike, says which",
-                          says, started)
-                   : sit_down(ranks);
+        code =
+            ranks->is_lost
+                ? fail(ENODEV,
+                       "%s=%d: these processes were started together but cannot find each other: "
+                       "with srun, choose what this program's MPI supports (srun --mpi=list; often "
+                       "--mpi=pmix); mpirun must be that of the MPI it was built with, if any; "
+                       "iobench doctor --launch, started the same way, says which",
+                       says, started)
+                : sit_down(ranks);
     }
     if (code && !ranks->peers && !ranks->is_lost) { /* the launcher has to tell the others */
         ranks->place.ranks = 1;
@@ -207,8 +208,8 @@ int ranks_join(struct ranks *ranks)
     return code;
 }
 
-/* Decide by the first of three marks that a launcher set, else by Slurm's; unmarked it is the
- * first. */
+/* Decide by the first of three marks that a launcher set, else by Slurm's; a process without a mark
+ * is the first. */
 static bool is_first(const char *const marks[3], const char *slurm_mark)
 {
     /* Without a number of tasks each is on its own. */
@@ -285,9 +286,9 @@ static uint64_t silent_since(const struct ranks *ranks, uint64_t start_ns)
     return since_ns < start_ns ? start_ns : since_ns;
 }
 
-/* Name, of the ranks it waits for, those last heard before; UINT64_MAX: all that have not come. On
- * rank 0 only, since the others hear of nobody else. "rank 3 on c7, rank 5 on c9"; "" if there are
- * none.
+/* Name the awaited ranks that were last heard of before this time; UINT64_MAX: all that have not
+ * arrived. On rank 0 only, since the others hear of nobody else. "rank 3 on c7, rank 5 on c9"; ""
+ * if there are none.
  */
 static const char *missing_since(const struct ranks *ranks, uint64_t before_ns, char *text,
                                  size_t text_bytes)
@@ -357,8 +358,7 @@ static int lose_patience(struct ranks *ranks, uint64_t start_ns, uint64_t now_ns
     if (ranks->missed_ns == 0 ||
         now_ns < ranks->missed_ns + (ranks->is_culprit ? 0 : patience_others_ns))
         return 0;
-    return give_up(ranks, "was told that a rank failed, but another one did not come to hear why",
-                   UINT64_MAX);
+    return give_up(ranks, "a rank failed, and another one did not come to learn why", UINT64_MAX);
 }
 
 int ranks_watch(struct ranks *ranks, uint64_t start_ns)
@@ -418,8 +418,8 @@ static int wait_done(struct ranks *ranks)
     return 0;
 }
 
-/* After one that failed no other would fit those of the other ranks: the launcher has to end them.
- */
+/* After a failed transfer no other one would match those of the other ranks: the launcher has to
+ * end them. */
 static int transferred(struct ranks *ranks, int code)
 {
     if (code)

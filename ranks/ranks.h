@@ -84,7 +84,7 @@ struct ranks {
     uint64_t missed_ns;        /* when a rank was found not to come after that; 0: none */
     bool is_culprit;           /* on this rank */
     bool is_broken;            /* a transfer failed or was abandoned: no orderly end is possible */
-    bool is_unheard;           /* so was a collective: only this rank knows why */
+    bool is_unheard;           /* a collective failed or was abandoned: only this rank knows why */
     bool is_lost;              /* joined, but alone, although the launcher started several */
     struct ranks_heart *heart; /* NULL: it does not beat */
 };
@@ -96,8 +96,8 @@ bool ranks_are_launched(void);
  * environment says otherwise. Main thread. */
 void ranks_permit(void);
 
-/* Make this process no rank, whatever its launcher says: it was forked by one, before
- * that one joined. */
+/* Make this process no rank, whatever its launcher says: it was forked by a rank before that one
+ * joined. */
 void ranks_stay_alone(void);
 
 /* A single process. Needs no ranks_leave(). */
@@ -116,8 +116,8 @@ int ranks_started(const char **says);
 
 /* Is this rank 0, the one that prints, according to the launcher? Works before joining. */
 bool ranks_speaks(void);
-/* Is this the first of its host's processes, according to the launcher? true if that does not say:
- * any process may be. Works before joining. */
+/* Is this the first of its host's processes, according to the launcher? Returns true if the
+ * launcher does not say: any process may be the first. Works before joining. */
 bool ranks_leads_host(void);
 
 /* Name the library for ranks that this program was built with, "Open MPI v4.1.4", and what it uses,

@@ -645,8 +645,8 @@ int io_pool_reap(void *state, struct read_request **done, uint32_t max, uint64_t
         count += take_late(pool, done + count, max - count);
         if (count || pool->woken || (now_ns = clock_now_ns()) >= until_ns)
             break;
-        /* Until a task is done, until_ns, or the next check for late tasks, but not long: a thread
-         * that now hangs may have delayed the wake-up for its previous task. */
+        /* Wait until a task is done, until_ns, or the next check for late tasks, but not long: a
+         * thread that now hangs may have delayed the wake-up for its previous task. */
         uint64_t next_ns = now_ns + WAIT_MOST_NS < until_ns ? now_ns + WAIT_MOST_NS : until_ns;
         if (pool->timeout_ns && pool->look_ns < next_ns)
             next_ns = pool->look_ns;

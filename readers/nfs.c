@@ -101,8 +101,8 @@ struct nfs_state {
     uint32_t connection_count;
     struct connection *connections;
     struct connection *first_down, *last_down; /* in the order of retry_ns */
-    /* Of several with the fewest reads the one whose number changed last is taken, so that at a low
-     * depth few connections open files. */
+    /* Among connections with the fewest reads, the one whose number changed last is taken, so that
+     * at a low depth few connections open files. */
     struct {
         uint32_t reads;
         uint64_t changed;

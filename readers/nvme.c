@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reads files of ext4 and XFS by commands to the NVMe namespace that holds them (NVMe passthrough,
- * Linux 5.19): neither the file system nor the block layer is on the way. For who owns the disk.
+ * Linux 5.19): neither the file system nor the block layer is on the way. For users who own the
+ * disk.
  *
  * FIEMAP says where a file's bytes are (disk_map_read()). It may change, so it is asked again
  * whenever the file is checked, when it is closed, and after the last read; a file that moved ends
@@ -90,7 +91,7 @@ int nvme_disk_find(struct nvme_disk *disk, const char *sys, dev_t device, const 
     disk->nsid = (uint32_t)read_number(block, "nsid");
     disk->polls = read_number(block, "queue/io_poll") == 1;
     if (lba < SECTOR_BYTES || lba > LBA_MOST_BYTES || (lba & (lba - 1)) || disk->nsid == 0)
-        return fail(ENOTSUP, "%s: sysfs does not tell its namespace and block size", name);
+        return fail(ENOTSUP, "%s: sysfs does not report its namespace and block size", name);
     disk->lba_bytes = (uint32_t)lba;
     /* The driver splits no command. Memory may begin within a page, so one segment more is needed.
      */
@@ -114,7 +115,7 @@ int nvme_disk_find(struct nvme_disk *disk, const char *sys, dev_t device, const 
                   strcmp(word, "none") != 0;
     return has_metadata ? fail(ENOTSUP,
                                "%s: its blocks are formatted with metadata, or the kernel does not "
-                               "tell; use --reader uring",
+                               "report it; use --reader uring",
                                name)
                         : 0;
 }
@@ -127,8 +128,8 @@ int nvme_disk_open(const struct nvme_disk *disk)
     free(path);
     if (fd == -EACCES || fd == -EPERM)
         return fail(fd,
-                    "/dev/%s: no right to open it: run as root, or from Linux 6.2 on give this "
-                    "user read access, which is to the whole disk",
+                    "/dev/%s: no permission to open it: run as root, or from Linux 6.2 on give "
+                    "this user read access, which is to the whole disk",
                     disk->name);
     if (fd == -ENODEV || fd == -ENOENT)
         return fail(fd, "/dev/%s is not there, or not the device %u:%u: a container must share it",

@@ -163,8 +163,8 @@ static void start_read(struct uring *uring, struct uring_op *op)
     tag(sqe, FOR_OP, (uint64_t)(op - uring->ops));
     op->state = OP_READING;
     /* The kernel starts none of the reads that one system call submits before it has taken pages
-     * for all of them (it plugs the block layer), which for large ones is long. What it refuses
-     * stays for the next uring_reap(), which tells errors. */
+     * for all of them (it plugs the block layer), which for large ones is long. Reads that it
+     * refuses stay for the next uring_reap(), which reports errors. */
     if (uring->commands || uring->handles.flags & HANDLES_DIRECT)
         return;
     uring->prepared_bytes += bytes;
@@ -198,7 +198,7 @@ static struct uring_op *dequeue(struct uring_queue *queue)
     return op;
 }
 
-/* The kernel starts with a small read-ahead and doubles it: so does what it is given. */
+/* The kernel starts with a small read-ahead and doubles it: give it reads at the same pace. */
 static bool may_begin(const struct uring *uring, const struct uring_queue *queue,
                       const struct read_request *request)
 {
@@ -390,7 +390,7 @@ static void look_for_late(struct uring *uring, uint64_t now_ns)
         const uint64_t age_ns = now_ns - op->request->submit_ns;
         struct uring_queue *queue = queue_of(uring, op->handle);
         if (op->state == OP_WAITING && op->handle->opened && age_ns > interval_ns) {
-            /* It waits for reads that do not end: they are late. */
+            /* It waits for reads that do not end, so it is late, too. */
             begin_read(uring, dequeue(queue));
         } else if (age_ns <= timeout_ns) {
             continue;
@@ -443,7 +443,8 @@ int uring_reap(void *state, struct read_request **done, uint32_t max, uint64_t w
         const unsigned flags = IO_URING_READ_ONCE(*uring->ring.sq.kflags);
         if (asked || polls || uring->finished.count > 0 || io_uring_cq_ready(&uring->ring) > 0)
             left_ns = 0;
-        /* Once: to submit, to run deferred completions, and to wait if nothing is done. */
+        /* Enter the kernel once: to submit, to run deferred completions, and to wait if nothing is
+         * done. */
         if (left_ns > 0 || polls || io_uring_sq_ready(&uring->ring) > 0 ||
             flags & (SQ_CQ_OVERFLOW | SQ_TASKRUN)) {
             uring->prepared_bytes = 0;
@@ -712,9 +713,9 @@ static int uring_open(void *state, const void *chosen, const struct reader_confi
     if (code)
         return code;
     /* The kernel reads ahead when a read meets a mark that it set in the page cache, once all
-     * before the mark has arrived. Reads that begin more than a whole read-ahead further miss: to
-     * the kernel these are others at random, into single pages. Less than all of it in flight is
-     * slower: the mark is met later. */
+     * before the mark has arrived. Reads that begin more than a whole read-ahead further on miss
+     * the mark: the kernel takes them for random reads, and reads single pages. With less than a
+     * whole read-ahead in flight reading is slower, since the mark is met later. */
     const bool may_read_ahead =
         config->in_order && !settings->direct && settings->readahead != READAHEAD_NO;
     const int probe = open_probe(uring);
@@ -828,7 +829,7 @@ static void uring_offers(reader_tell tell, void *context)
          "line"},
         {"passthrough", try_flags(SETUP_SQE128 | SETUP_CQE32),
          "entries large enough for the commands of --reader nvme", "Linux 5.19 and later"},
-        {"workers", asked, threads, "the limit is unknown: Linux 5.15 and later say it"},
+        {"workers", asked, threads, "the limit is unknown: Linux 5.15 and later report it"},
     };
     for (size_t i = 0; i < sizeof offers / sizeof *offers; i++)
         tell(context, &offers[i]);

@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Of every document, "schema_version"; a change of meaning raises it (docs/json.md). */
+/* "schema_version" of every document; a change of meaning raises it (docs/json.md). */
 enum { SCHEMA_VERSION = 2 };
 
 /* Print the table. color: for a terminal. */
@@ -114,9 +114,9 @@ struct report_trained {
     struct stats_summary samples_per_s; /* of one rank, without waits and exchange */
 };
 
-/* Write what was measured as a profile (base/profiles/profiles.h), of a result with samples.
- * trained: NULL for a run; a training says nothing of a storage that did not limit it. And the
- * first line of a profile, and of an acceptance test. */
+/* Write the figures of a result with samples as a profile (base/profiles/profiles.h). trained: NULL
+ * for a run; a training says nothing about storage that was not its bottleneck. Also the first line
+ * of a profile, and of an acceptance test. */
 void report_profile(FILE *stream, const struct result *result, const struct summary *summary,
                     const struct report_trained *trained);
 extern const char report_profile_mark[], report_acceptance_mark[];
@@ -139,7 +139,7 @@ json_t *seal_add(json_t *document);
  * or a negative errno with a reason. */
 int load_check(const char *name, const json_t *document);
 int load_check_version(const char *name, const json_t *document);
-/* Is it of this version, and unchanged? A document that is no result, as that of an inference. */
+/* The same for a document that is no result, such as an inference. */
 int load_check_seal(const char *name, const json_t *document);
 /* Load a result, or any JSON; json_decref() it. Return NULL with a reason. */
 enum { LOAD_BYTES_MAX = 256 << 20 };

@@ -393,12 +393,12 @@ static void put_source(FILE *stream, const struct result *result, const struct s
             summary_limit_name(summary->limit));
 }
 
-/* A storage that did not limit gives more than was asked of it: nobody knows how much. Nor do
- * epochs count that something else limited, such as later ones from memory. */
+/* Storage that was not the bottleneck can give more than was asked of it, nobody knows how much. So
+ * only epochs that storage limited count, unlike later ones from memory. */
 static void put_storage(FILE *stream, const struct result *result, const struct summary *summary)
 {
     const struct environment *environment = &result->environment;
-    /* What is not a disk of this machine, all nodes share. */
+    /* Storage that is not a disk of this machine is shared by all nodes. */
     const bool local = result->run_count && result->runs[0].cold.server.state == SERVER_NONE &&
                        environment->devices[0];
     const double nodes = result->nodes > 1 ? result->nodes : 1;
@@ -590,7 +590,7 @@ static void print_rates(const struct text_page *page, const char *name,
     fputc('\n', page->stream);
 }
 
-/* The sustained rate, without the start. */
+/* Print the sustained rate, without the start. */
 static void print_steady(const struct text_page *page)
 {
     const struct stats_summary *steady = &page->summary->steady_samples_per_s;

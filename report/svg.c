@@ -289,7 +289,8 @@ static double y_of(const struct svg_frame *frame, double value)
     return frame->top + (1 - share_of(&frame->y, value)) * frame->height;
 }
 
-/* Values that no storage, clock or memory has would leave nothing else to see. */
+/* Extend an axis to a value, but not to one that no storage, clock or memory has: nothing else
+ * would be visible. */
 static void cover(struct svg_axis *axis, double value)
 {
     if (!(fabs(value) < 1e30) || (axis->scale != SVG_LINEAR && !(value > 1e-30)))
@@ -632,7 +633,7 @@ static void write_panel(FILE *stream, const struct svg_panel *panel, const struc
                 if (fabs(names[k].y - y) < LINE - 3 && x < names[k].x + names[k].width &&
                     names[k].x < x + width) {
                     y = names[k].y + LINE - 2;
-                    k = (size_t)-1; /* all again */
+                    k = (size_t)-1; /* check all names again */
                 }
             names[count].x = x;
             names[count].y = y;

@@ -48,7 +48,7 @@ const char *words_rate(double rate, char *text)
     else if (rate >= 999.5 && rate < 1e18)
         return words_count((uint64_t)llround(rate), text);
     else if (rate > 0 && rate < 0.005)
-        snprintf(text, WORDS_BYTES, "%.1g", rate); /* little is not nothing */
+        snprintf(text, WORDS_BYTES, "%.1g", rate); /* do not round it to 0 */
     else
         snprintf(text, WORDS_BYTES, rate >= 99.95 ? "%.0f" : rate >= 9.995 ? "%.1f" : "%.2f", rate);
     return text;

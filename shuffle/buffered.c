@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Shuffle strategies with a shuffle buffer: fill it, then repeatedly draw a random held record and
- * fetch the next one into its place. The next one is that of a walk in runs or, as in tf.data, of
+ * fetch the next one into its place. The next one comes from a walk in runs or, as in tf.data, from
  * some files of the walk in turn.
  *
  * Two parameters: the first draw happens when `initial` records are held; while fewer than

@@ -80,8 +80,9 @@ struct shuffle_ops {
 
 extern const struct plugin *const shuffle_registry[];
 
-/* Like plugin_choose(), but "auto" is the first shuffle of the registry, or if shards can only be
- * read from front to back, as compressed ones, the first that does so with several at once. */
+/* Like plugin_choose(), but "auto" is the first shuffle of the registry; if shards can only be read
+ * from front to back, as compressed ones, the first one that reads several of them in that way at
+ * once. */
 int shuffle_choose(const char *text, bool front_to_back, struct plugin_choice *choice);
 
 struct plan {

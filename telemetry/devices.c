@@ -109,7 +109,8 @@ int mount_of_path(const struct telemetry_roots *roots, const char *path, struct 
 {
     char *real = realpath(path, NULL), *mountinfo = NULL, *name = NULL;
     size_t bytes = 0;
-    /* 0: the kernel (before 5.8) or this libc does not say, or another's files are read. */
+    /* 0: not reported by this libc or the kernel (before 5.8), or files of another machine are
+     * read. */
     uint64_t id = 0;
     int code = real ? 0 : fail(errno, "%s: %s", path, fail_errno_text(errno));
 

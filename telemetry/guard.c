@@ -23,14 +23,14 @@
 enum { SLOTS = 1 << 14, STEAL = 7, PATH_BYTES = CONTROL_GROUP_BYTES + 32 };
 
 static const uint64_t NAP_NS = 1000000, TURN_NS = 100000000, LATE_NS = 600000000;
-/* From here on a rate is not that of what was measured. */
+/* Percentages from which on a rate says nothing about what was measured. */
 static const double THROTTLED_MOST = 10, DELAYED_MOST = 25, STOLEN_MOST = 10;
 static const double OWN_LOAD = 75; /* from here on its threads wait for each other */
 
 /* ---- counters of the kernel ---- */
 
-/* In the first 16 KiB of a file, the number at a place after the word that begins a line; else 0.
- */
+/* Return the number at a place after the word that begins a line, in the first 16 KiB of a file; 0
+ * if there is none. */
 static uint64_t number_of(const char *folder, const char *name, const char *word, int place)
 {
     char path[PATH_BYTES], text[16384], *line = text;
@@ -60,7 +60,7 @@ void guard_note_ranks(uint32_t ranks)
     ranks_here = ranks;
 }
 
-/* A process cannot catch a stop, but its end. */
+/* A process cannot catch the signal that stops it, only the one that continues it. */
 static void on_continue(int number)
 {
     (void)number;
@@ -91,7 +91,7 @@ void guard_read(struct guard_moment *moment, const char *proc, const char *sys)
 /* ---- while a measurement is open ---- */
 
 static struct {
-    pid_t process; /* that has a thread which looks: a fork has none */
+    pid_t process; /* the process whose thread watches: a fork has no such thread */
     unsigned open;
     struct folder tasks; /* open as long as that thread runs */
     uint64_t looked_ns, still_ns, delayed_ns;
@@ -102,8 +102,8 @@ static struct {
     pthread_mutex_t lock;
 } watch = {.tasks.fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Who is late, and not for want of a CPU, stood still. schedstat: ns on a CPU, ns ready and waiting
- * for one. A kernel that does not count says 0 0. */
+/* A thread that is late, and not for lack of a CPU, was stopped. schedstat: ns on a CPU, ns ready
+ * and waiting for one. A kernel that does not count reports 0 0. */
 static void look_around(void)
 {
     uint64_t most_ns = 0,
@@ -132,7 +132,7 @@ static void look_around(void)
             if (thread == gettid() && number_of(folder, "schedstat", "", 0))
                 own_ns = new_ns;
         }
-    clock_moment(&now); /* who waits for the lock meanwhile is not late */
+    clock_moment(&now); /* a thread that waits for the lock meanwhile is not late */
     watch.looked_ns = now.raw_ns;
     watch.delayed_ns += most_ns < passed_ns ? most_ns : passed_ns;
     if (passed_ns > LATE_NS && own_ns < late_ns / 2)
@@ -176,7 +176,7 @@ void guard_begin(struct guard_moment *from)
         sigaction(SIGCONT, &action, NULL);
         watch.process = 0;
         folder_close(&watch.tasks);
-        /* Without a thread, for want of memory, only stops that end with a signal are seen. */
+        /* If there is no memory for a thread, only stops that end with a signal are seen. */
         if (folder_open(&watch.tasks, "/proc/self/task") == 0 &&
             pthread_create(&thread, NULL, watch_body, NULL) == 0) {
             pthread_setname_np(thread, "guard");
@@ -188,7 +188,7 @@ void guard_begin(struct guard_moment *from)
     clock_moment(&from->clock);
 }
 
-/* The thread is to look first: only one that runs knows how long it waited for a CPU. */
+/* Let the thread look first: only a thread that runs knows how long it waited for a CPU. */
 void guard_end(const struct guard_moment *from, struct guard_counts *sum)
 {
     struct guard_counts counts;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * guard: what befell this process while it measured, and is not of what it measured. Every
- * measurement is between guard_begin() and guard_end(), as a lint checks, and guard_judge() says
- * what its rates are worth. Meanwhile a thread looks ten times a second. One thread at a time
- * begins and ends.
+ * guard: disturbances of this process during a measurement that are no property of what it
+ * measured. Every measurement is between guard_begin() and guard_end(), as a lint checks, and
+ * guard_judge() says what its rates are worth. Meanwhile a thread checks ten times a second. One
+ * thread at a time begins and ends.
  */
 #ifndef IOBENCH_TELEMETRY_GUARD_H
 #define IOBENCH_TELEMETRY_GUARD_H
@@ -25,15 +25,15 @@ struct guard_counts {
     int64_t passed_ns, other_ns; /* on two clocks that disagree; equal: none do */
     uint64_t pauses, shortages, drops;
     double throttled_percent, delayed_percent, stolen_percent; /* of the time */
-    double used_percent; /* of all CPUs, by the ranks of its node, where one waited most */
-    bool is_throttled, is_starved; /* by a quota, by others: no rate is a storage's */
+    double used_percent; /* of all CPUs, by the ranks of the node on which one waited most */
+    bool is_throttled, is_starved; /* by a quota; by others: no rate is that of storage */
 };
 
 void guard_begin(struct guard_moment *from);
 void guard_end(const struct guard_moment *from, struct guard_counts *sum); /* adds to it */
-void guard_note_drop(void);                                                /* our own */
-/* Ranks of this job on this node, this one included: the others are taken to use the CPUs as it
- * does. */
+void guard_note_drop(void);                                                /* by this program */
+/* Ranks of this job on this node, this one included: the others are assumed to use the CPUs as much
+ * as this one. */
 void guard_note_ranks(uint32_t ranks);
 
 /* Parts of these; roots: "/proc" and "/sys". */

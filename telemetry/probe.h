@@ -248,7 +248,7 @@ bool pressure_parse(struct text text, struct pressure_counters *counters);
 /* ---- NFS: nfs_show_stats() in fs/nfs/super.c and rpc_clnt_show_stats() in net/sunrpc/stats.c,
  *      "statvers=1.0" and "1.1" ---- */
 
-/* Of one operation; times are sums in milliseconds. */
+/* Counters of one operation; times are sums in milliseconds. */
 struct nfs_operation {
     uint64_t count, transmissions, major_timeouts;
     uint64_t retransmissions;            /* requests sent more than once */

@@ -36,7 +36,7 @@ struct cpu_probe {
     uint32_t count;
 };
 
-/* Scale: the length of a tick. */
+/* The scale is the length of a tick. */
 static const struct metric_row cpu_rows[] = {
     {"user_ms", offsetof(struct cpu_counters, user_all), METRIC_COUNTER, 0},
     {"system_ms", offsetof(struct cpu_counters, system_all), METRIC_COUNTER, 0},
@@ -61,7 +61,7 @@ static int cpu_open(struct probe *probe, const struct probe_site *site)
         return fail(-code, "%s/stat: %s", site->roots->proc, fail_errno_text(code));
     while (cpu->count < CPUS_MAX && cpu_parse_next(&text, &name, &counters)) {
         char *copy = text_copy(name, cpu->names[cpu->count++], CPU_NAME_BYTES);
-        /* The total is the part "all". */
+        /* The part "all" is the total. */
         for (const struct metric_row *row = cpu_rows; row->quantity; row++)
             if (!metric_add(&probe->metrics, copy[3] ? copy + 3 : "all", row->quantity, row->kind,
                             tick_ms))

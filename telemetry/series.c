@@ -412,8 +412,8 @@ void provenance_take(const struct series *series, uint64_t from_ns, uint64_t to_
     if (commands > 0)
         provenance->local = add_known(provenance->local, commands);
     provenance->excess = provenance->received - provenance->sent;
-    /* Bytes that no page cache of this machine holds: the reader itself has them from the server.
-     */
+    /* Bytes that never enter this machine's page cache: the reader itself gets them from the
+     * server. */
     const double asked = GREW("pipeline", "client_bytes");
     if (asked > 0 || COUNTS("nfs", "server_read_bytes") || COUNTS("lustre", "server_read_bytes")) {
         provenance->witness = PROVENANCE_SERVER;
@@ -606,7 +606,8 @@ void sampler_close(struct sampler *sampler)
 
 /* ---- on the sampler's threads ---- */
 
-/* Sleep until the deadline. Returns false on a stop, at once: short runs would wait for it. */
+/* Sleep until the deadline. Returns false at once when stopped, so that short runs need not wait
+ * for it. */
 static bool sleep_until(struct sampler *sampler, uint64_t deadline_ns)
 {
     pthread_mutex_lock(&sampler->lock);

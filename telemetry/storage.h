@@ -45,7 +45,7 @@ struct storage *storage_open(const struct telemetry_roots *roots, const char *co
 void storage_close(struct storage *storage);
 
 void storage_read(struct storage *storage, struct storage_bytes *bytes);
-/* Parts alone: what is written has no verdict here. */
+/* Return the growth of each counter; there is no verdict on what was written. */
 struct storage_bytes storage_growth(const struct storage_bytes *before,
                                     const struct storage_bytes *after);
 void storage_between(const struct storage *storage, const struct storage_bytes *before,

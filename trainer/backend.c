@@ -312,7 +312,7 @@ int lifetimes_plan(struct lifetime *lifetimes, size_t apart, uint32_t count, uin
 
     if (!order)
         return -ENOMEM;
-    /* From i on: by size, still to place. Before i: by offset, placed. */
+    /* Before i: placed ones, by offset. From i on: those still to place, by size. */
     for (uint32_t i = 0; i < count; i++)
         order[i] = (struct lifetime *)(void *)((char *)lifetimes + i * apart);
     qsort(order, count, sizeof(*order), by_size);

@@ -114,9 +114,9 @@ struct backend_config {
      * ordered by that stream. */
     backend_gradients_ready enqueue;
     void *enqueue_context;
-    /* Where the gradients that the caller sums on the device lie, if it has memory of its own for
-     * that, and how that is given back. NULL: memory like any. allocate() returns NULL, with a
-     * reason, if it has none: that is no error, but slower. */
+    /* How to allocate and free memory for gradients that the caller sums on the device, if it has
+     * memory of its own for that. NULL: any memory will do. allocate() returns NULL, with a reason,
+     * if it has none: that is no error, but slower. */
     void *(*allocate_gradients)(uint64_t bytes);
     void (*release_gradients)(void *memory);
     uint64_t
@@ -250,8 +250,8 @@ uint64_t backend_least_bytes(const struct graph *graph, bool learns, uint32_t ba
 
 struct kernel_loss;
 struct backend_loss backend_loss_of(uint32_t count, const struct kernel_loss *loss);
-/* For one with clip_norm: the update with a gradient_scale that clips, from the sum of the squares
- * of all gradients. */
+/* For backends with clip_norm: return the update with a gradient_scale that clips, computed from
+ * the sum of the squares of all gradients. */
 struct kernel_update backend_clip(const struct kernel_update *update, double squares);
 /* Update floats [first, end) of arenas in host memory; LARS needs whole parameters and updates
  * those that begin in the range. */

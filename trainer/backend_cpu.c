@@ -35,9 +35,9 @@ static const struct option_spec cpu_options[] = {
                 "AVX512-BF16 or AMX"},
     {"gradients", 0, OPTION_CHOICE, offsetof(struct cpu_settings, gradients), .fallback = "auto",
      .choices = gradients,
-     .summary =
-         "of the weights of 1 x 1 convolutions; products: of matrices, with a row per pixel; "
-         "auto: these in bf16 where images are such rows anyway, as with AMX"},
+     .summary = "how to compute gradients of 1 x 1 convolutions' weights; products: as matrix "
+                "products with a row per pixel; auto: products in bf16 where images are such rows "
+                "anyway, as with AMX"},
     {0},
 };
 

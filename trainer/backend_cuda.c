@@ -36,7 +36,7 @@ static const struct option_spec cuda_options[] = {
     {"ahead", 0, OPTION_COUNT, offsetof(struct cuda_settings, ahead), .fallback = "2",
      .maximum = 64, .summary = "batches uploaded while another is computed"},
     {"deterministic", 0, OPTION_FLAG, offsetof(struct cuda_settings, deterministic),
-     .fallback = "no", .summary = "only algorithms that repeat their bits; slower"},
+     .fallback = "no", .summary = "only algorithms that reproduce the same bits; slower"},
     {"tournament", 0, OPTION_COUNT, offsetof(struct cuda_settings, tournament), .fallback = "64",
      .minimum = 1, .maximum = 64, .summary = "engines timed per layer; 1: cuDNN's choice"},
     {"fusion", 0, OPTION_CHOICE, offsetof(struct cuda_settings, fusion), .fallback = "auto",

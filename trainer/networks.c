@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The networks: a section each, with its sources, and the registry in the order users see them.
+ * The networks: one section each, with its source, and the registry in the order users see them.
  */
 #include "trainer/graph.h"
 

@@ -49,7 +49,7 @@ struct training {
     struct exchange exchange; /* open if there are several ranks */
     bool failed;              /* the training run failed: sums may be pending when it is closed */
     uint64_t step;            /* updates finished, over all epochs */
-    uint64_t given;           /* updates whose batches were all passed; those beyond `step` fly */
+    uint64_t given;           /* updates whose batches were all passed; some may be in flight */
     uint32_t begun;           /* batches passed for the next one */
     double rate_before;
     uint64_t loaded;  /* a hash of what was loaded or imported; 0: nothing */

@@ -79,7 +79,7 @@ static int parse_tensor(const char *path, const char *name, const json_t *entry,
             bytes = types[i].bytes;
         }
     if (!bytes)
-        return fail(EBADMSG, "%s: tensor '%s' has no dtype that is known", path, name);
+        return fail(EBADMSG, "%s: tensor '%s' has no known dtype", path, name);
     int rank = counts_of(json_object_get(entry, "shape"), tensor->shape, SAFETENSORS_RANK_MAX);
     if (rank < 0)
         return fail(EBADMSG, "%s: tensor '%s' has no shape of up to %d dimensions", path, name,
@@ -428,7 +428,7 @@ int weights_read(const char *path, const struct network *network, const struct g
         if (length >= end && strcmp(tensor->name + length - end, counter) == 0)
             continue;
         if (!bsearch(tensor, list.tensors, list.count, sizeof *list.tensors, by_name))
-            code = fail(EINVAL, "%s: tensor '%s' is none of %s", file.path, tensor->name,
+            code = fail(EINVAL, "%s: tensor '%s' is not one of %s", file.path, tensor->name,
                         network->name);
     }
     safetensors_close(&file);

@@ -84,7 +84,8 @@ enum { CHECKPOINT_NAME_BYTES = 32, CHECKPOINT_SETTINGS_BYTES = 1024 };
 struct training_position {
     uint64_t epoch; /* finished */
     uint64_t elapsed_ns, samples;
-    /* Of the training, a line "option value" each; "": unknown. Text of a file: escape it. */
+    /* Options of the training, a line "option value" each; "": unknown. It comes from a file:
+     * escape it. */
     char settings[CHECKPOINT_SETTINGS_BYTES];
 };
 

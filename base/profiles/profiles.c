@@ -268,7 +268,7 @@ int ini_refuse_repeats(const struct ini *ini)
         const struct ini_entry *entries = ini->entries + section->first;
         for (size_t k = 0; k < s; k++)
             if (strcmp(section->name, ini->sections[k].name) == 0)
-                return fail(EINVAL, "%s: [%s] is there twice", ini->path, section->name);
+                return fail(EINVAL, "%s: [%s] is given twice", ini->path, section->name);
         if (section->count > ENTRIES_COMPARED)
             return fail(EINVAL, "%s: [%s] has more than %d keys", ini->path, section->name,
                         ENTRIES_COMPARED);

@@ -74,8 +74,8 @@ struct quantity {
     double value, spread; /* spread: 0.1 */
 };
 
-/* Return a measured figure with its 95% interval low .. high, of which the farther end is its
- * spread. */
+/* Return a measured figure whose spread is the distance to the farther end of its 95% interval low
+ * .. high. */
 struct quantity quantity_of_interval(double value, double low, double high);
 /* Print it as quantity_parse() reads it: 5 digits. */
 void quantity_print(FILE *stream, const struct quantity *quantity);

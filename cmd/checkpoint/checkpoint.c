@@ -104,9 +104,10 @@ int checkpoint_report_rates(const struct checkpoint_result *result, double *writ
 }
 
 /* Young, "A first order approximation to the optimum checkpoint interval" (1974). The write time is
- * that of the unscaled checkpoint at the measured rate, and of what follows its last byte. What is
- * then lost is no first order: at random failures, a segment of interval_s takes mtbf_s *
- * (exp((interval_s + write_s) / mtbf_s) - 1) in the mean (Daly 2006, without restarts). */
+ * that of the unscaled checkpoint at the measured rate, and of what follows its last byte. The loss
+ * at that interval is computed exactly, not to first order: with random failures, a segment of
+ * interval_s takes mtbf_s * (exp((interval_s + write_s) / mtbf_s) - 1) in the mean (Daly 2006,
+ * without restarts). */
 struct young {
     double write_s, interval_s, lost_percent;
 };
@@ -299,7 +300,7 @@ int checkpoint_report_text(const struct checkpoint_job *job, const struct checkp
 
 /* ---- JSON ---- */
 
-/* Of all writes or reads; of `one`, if it is not NULL, whose phase it is. */
+/* The phase of all writes or reads, or, if it is not NULL, that of `one`. */
 static json_t *json_phase(const struct phase *phase, const struct checkpoint_row *one, bool is_read)
 {
     static const char *const durabilities[] = {"not durable", "unverified", "durable"};
@@ -434,7 +435,7 @@ json_t *checkpoint_report_json(const struct checkpoint_job *job,
 /* ---- options ---- */
 
 struct checkpoint_settings {
-    struct checkpoint_job job; /* what options set as it is; fill_job() sets the rest */
+    struct checkpoint_job job; /* fields that options set directly; fill_job() sets the rest */
     char *model, *scale, *writer, *json;
     uint64_t require_write, require_read; /* bytes/s; 0: none */
 };
@@ -462,7 +463,7 @@ static const struct option_spec checkpoint_options[] = {
     {"layout", 0, OPTION_CHOICE, FIELD(job.is_single), .fallback = "sharded", .choices = layout_names,
      .summary = "sharded: files of each rank; single: all ranks write to one file"},
     {"writes", 'n', OPTION_COUNT, FIELD(job.writes), .fallback = "10", .maximum = 100000,
-     .summary = "number of checkpoints to write; 0 only reads those that are there"},
+     .summary = "number of checkpoints to write; 0 only reads existing ones"},
     {"reads", 0, OPTION_COUNT, FIELD(job.reads), .fallback = "10", .maximum = 100000,
      .summary = "number of checkpoints to read afterwards, the newest first"},
     {"keep", 'k', OPTION_COUNT, FIELD(job.keep), .fallback = "2", .minimum = 1, .maximum = 100000,
@@ -487,7 +488,7 @@ static const struct option_spec checkpoint_options[] = {
     {"verify", 0, OPTION_FLAG, FIELD(job.verify), .fallback = "yes",
      .summary = "compare each chunk read with its checksum"},
     {"rank-shift", 0, OPTION_COUNT, FIELD(job.rank_shift), .fallback = "0", .maximum = MODEL_RANKS_MAX,
-     .summary = "each rank reads what the rank this much higher wrote: another node's files"},
+     .summary = "each rank reads the files of the rank this much higher, such as another node's"},
     {"io-timeout", 0, OPTION_DURATION, FIELD(job.io_timeout_ns), .fallback = "60s", .zero = "none",
      .summary = "fail if a write or read takes longer"},
     {"rank-timeout", 0, OPTION_DURATION, FIELD(job.rank_timeout_ns), .fallback = "60s", .zero = "none",
@@ -498,7 +499,7 @@ static const struct option_spec checkpoint_options[] = {
     {"interval", 'i', OPTION_COUNT, FIELD(job.interval), .fallback = "10", .minimum = 1,
      .maximum = 1e9, .summary = "steps between checkpoints"},
     {"async", 0, OPTION_FLAG, FIELD(job.is_async), .fallback = "no",
-     .summary = "train on while a checkpoint is written; the next one waits for it"},
+     .summary = "continue training while a checkpoint is written; the next one waits for it"},
     {"mtbf", 0, OPTION_DURATION, FIELD(job.mtbf_ns), .fallback = "3h", .minimum = 1,
      .summary = "mean time between failures, for Young's formula"},
     JOB_DROP_ROW(offsetof(struct checkpoint_settings, job.cold), "yes"),
@@ -511,7 +512,7 @@ static const struct option_spec checkpoint_options[] = {
      .per_second = true,
      .summary = "fail unless the median of the writes reaches this (500MiB/s, 1GB/s)"},
     {"require-read-rate", 0, OPTION_SIZE, FIELD(require_read), .fallback = "none", .zero = "none",
-     .per_second = true, .summary = "the same of the restores"},
+     .per_second = true, .summary = "the same for the restores"},
     {0},
 };
 /* clang-format on */

@@ -250,7 +250,7 @@ static int join_saving(struct write_phase *writing, int code)
     return code ? code : saved;
 }
 
-/* The disk may take longer than the others tolerate, to sync or to remove an old checkpoint. */
+/* May take longer than the other ranks tolerate, to sync or to remove an old checkpoint. */
 static int commit(void *context)
 {
     struct write_phase *writing = context;
@@ -488,7 +488,7 @@ static int restore_rank(void *context, struct workers *workers, uint64_t number)
         rank.idle = &rank.reads[i];
     }
     if (code == 0 && rank.reader.traits.alignment > MODEL_BLOCK_BYTES)
-        code = fail(EINVAL, "--direct: this storage wants reads aligned to %u bytes",
+        code = fail(EINVAL, "--direct: this storage needs reads aligned to %u bytes",
                     rank.reader.traits.alignment);
     rank_team_wait(&reading->team);
     uint32_t next = 0; /* file of the next read, */
@@ -699,7 +699,7 @@ static int run_reads(struct checkpoint_shared *shared)
         code = fail(EINVAL, "--reader %s: reads nothing, so nothing can be verified", job->reader);
     struct result *evidence = &shared->result->evidence;
     if (code == 0 && job->reads == 0 && shared->ranks->place.rank == 0) {
-        uint32_t number; /* what is not read describes the environment */
+        uint32_t number; /* without reads, load one that only describes the environment */
         code = choose_checkpoint(&reading, &number);
         if (code == 0)
             code = load_checkpoint(&reading, number);
@@ -740,7 +740,7 @@ static int check_space(const struct checkpoint_shared *shared)
     const uint64_t each = each_bytes < UINT64_MAX / 4 / most ? each_bytes : UINT64_MAX / 4 / most;
     char need_text[32], each_text[32], have[32], older[32], removed[96] = "";
     uint64_t available,
-        *old = NULL; /* what the removal of each that is there frees, oldest first */
+        *old = NULL; /* bytes that removing each existing checkpoint frees, oldest first */
     size_t old_count = 0, old_removed = 0;
     int code = store_free_bytes(job->path, &available);
 
@@ -751,9 +751,9 @@ static int check_space(const struct checkpoint_shared *shared)
         free(old);
         return code;
     }
-    /* The moment at which it needs most: `at_once` of its own are there, the last of them not yet
-     * whole, and older ones have been removed: each but those to be kept goes before the next one
-     * is written. */
+    /* The peak of the space needed: `at_once` checkpoints of this job exist, the last one
+     * incomplete, and older ones have been removed: each but those to be kept goes before the next
+     * one is written. */
     uint64_t at_once = 0, need = 0, freed = 0, freed_so_far = 0;
     for (uint64_t own = 1; own <= most; own++) {
         const uint64_t bytes = each * own + each / 100;

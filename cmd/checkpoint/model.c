@@ -15,8 +15,8 @@
 
 enum { WEIGHT_BYTES = 2, OPTIMIZER_BYTES = 12, RANKS_OF_OWN = 8 };
 
-/* Those of MLPerf Storage v3.0: mlcommons/storage, configs/dlio/workload/llama3_*.yaml. With these
- * the parameter counts equal those of DLIO's checkpointing/base_checkpointing.py. */
+/* The models of MLPerf Storage v3.0: mlcommons/storage, configs/dlio/workload/llama3_*.yaml. With
+ * these the parameter counts equal those of DLIO's checkpointing/base_checkpointing.py. */
 static const struct model_size sizes[] = {
     {"8b", 4096, 14336, 32, 32, 8, 128256, 1, 1, 8, 3},
     {"70b", 8192, 28672, 80, 128, 8, 128256, 8, 1, 8, 3},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * io_uring: the ring of the reader of that name, with writes. */
+ * Writes by io_uring, on a ring like that of the uring reader. */
 #include "cmd/checkpoint/save.h"
 
 #include "base/clock.h"

@@ -50,7 +50,7 @@ enum doctor_state {
     NO,   /* absent or not working */
 };
 
-/* Where findings go, and the one being made. */
+/* Where findings go, and the current one. */
 struct doctor {
     const struct telemetry_roots *roots; /* of the fabric */
     const char *section, *heading;       /* heading: before the next finding; or NULL */
@@ -301,7 +301,7 @@ static void look_gids(struct doctor *doctor)
         best_rank == GID_V1 ? "v1" : "v2", best_address, count);
     if (best_rank == GID_V1)
         advise(doctor,
-               "v1 passes no router and ignores IP: enable RoCE v2 in the adapter, and give %s an "
+               "v1 cannot be routed and ignores IP: enable RoCE v2 in the adapter, and give %s an "
                "IP address",
                interface);
     else if (best_rank == GID_LINK_LOCAL)
@@ -383,7 +383,7 @@ static void look_counters(struct doctor *doctor)
                 "none, as in a container with its own network namespace");
         else
             say(doctor, NO,
-                "the kernel keeps them from this user, or the driver fails: run as root, see dmesg",
+                "this user may not read them, or the driver fails: run as root, see dmesg",
                 "cannot be read: %s", fail_errno_text(cause));
     }
 }
@@ -515,7 +515,7 @@ static void look_acs(struct doctor *doctor)
         say(doctor, WARN, NULL, "%u of %u PCIe bridges redirect, the first is %s", redirecting,
             count, first);
         advise(doctor,
-               "data between GPU and adapter takes the way through the root: disable ACS in the "
+               "data between GPU and adapter goes through the root complex: disable ACS in the "
                "firmware, or setpci -s %s ECAP_ACS+6.w=0; not where virtual machines rely on it",
                first);
     } else if (hidden) {
@@ -626,11 +626,11 @@ static void look_fabric(struct doctor *doctor)
                 const bool slow = is_active && strcmp(protocol, "rdma") != 0;
                 say(doctor, slow ? WARN : OK, NULL, "%s of %.100s", protocol, mount->source);
                 if (slow && has_below(sys, "module/rpcrdma"))
-                    advise(doctor, "RDMA is there: mount with proto=rdma,port=20049, if the "
+                    advise(doctor, "RDMA is available: mount with proto=rdma,port=20049, if the "
                                    "server listens (rdma=y in its nfs.conf)");
                 else if (slow)
                     advise(doctor,
-                           "RDMA is there: modprobe rpcrdma, then mount with "
+                           "RDMA is available: modprobe rpcrdma, then mount with "
                            "proto=rdma,port=20049, if the server listens (rdma=y in its nfs.conf)");
                 found(doctor, "NFS at %.70s", mount->point);
             }
@@ -656,8 +656,8 @@ static void look_fabric(struct doctor *doctor)
 enum { LIST_BYTES = 96 };
 static const uint64_t OFFSET_MOST_NS = 10000000;
 
-/* By the variables it sets. The first one found counts: processes of an inner launcher inherit
- * those of the outer one. */
+/* Launchers, found by the variables they set. The first one found counts: processes of an inner
+ * launcher inherit those of the outer one. */
 static const struct launcher {
     const char *variable;
     const char *name;
@@ -667,13 +667,13 @@ static const struct launcher {
 } launchers[] = {
     {"OMPI_COMM_WORLD_SIZE", "Open MPI's mpirun", "Open MPI",
      "start it with the mpirun of its own MPI (mpirun.mpich, mpiexec.hydra)", "--bind-to none"},
-    {"FLUX_JOB_ID", "flux run", NULL, "choose what this MPI knows: flux run -o pmi=pmix, or simple",
-     "--cores-per-task N"},
+    {"FLUX_JOB_ID", "flux run", NULL,
+     "choose what this MPI supports: flux run -o pmi=pmix, or simple", "--cores-per-task N"},
     {"HYDI_CONTROL_FD", "Hydra's mpiexec (MPICH, Intel MPI)", "MPICH",
      "start it with the mpirun of its own MPI (mpirun.openmpi)", "-bind-to none"},
     {"SLURM_STEP_NUM_TASKS", "srun", NULL,
-     "choose what this MPI knows: srun --mpi=list; Open MPI and recent MPICH: --mpi=pmix, MPICH: "
-     "--mpi=pmi2",
+     "choose what this MPI supports: srun --mpi=list; Open MPI and recent MPICH: --mpi=pmix, "
+     "MPICH: --mpi=pmi2",
      "--cpus-per-task N"},
     {"PMI_SIZE", "a launcher with PMI (MPICH, Intel MPI, srun --mpi=pmi2)", "MPICH",
      "start it with the mpirun of its own MPI (mpirun.openmpi), or with srun --mpi=pmix",
@@ -818,9 +818,9 @@ static void look_job(struct doctor *doctor, const struct ranks *ranks,
         for (size_t i = 0; parts && i < sizeof fast / sizeof *fast; i++)
             is_fast |= strstr(parts, fast[i]) != NULL;
         say(doctor, has_ports && !is_fast && place->nodes > 1 ? WARN : OK,
-            "all nodes have RDMA ports, and MPI uses TCP: mpirun --mca pml ucx, with an Open MPI "
+            "all nodes have RDMA ports, but MPI uses TCP: mpirun --mca pml ucx, with an Open MPI "
             "that has UCX (ompi_info | grep ucx)",
-            "%s", parts ? parts + 2 : "not told by this MPI");
+            "%s", parts ? parts + 2 : "not reported by this MPI");
         found(doctor, "transport");
     }
     for (uint32_t node = 0; node < place->nodes; node++) {
@@ -950,7 +950,7 @@ static int doctor_try_reader(const struct plugin *plugin, const char *path, bool
     struct reader reader = {0};
     struct catalog *catalog = NULL;
 
-    /* Its first bytes are a record. */
+    /* Make a catalog whose only record is the first bytes of the file. */
     catalog = catalog_create(path, "none");
     int code = catalog ? catalog_begin_shard(catalog, path, NULL, 0) : -ENOMEM;
     if (code == 0) {
@@ -967,7 +967,7 @@ static int doctor_try_reader(const struct plugin *plugin, const char *path, bool
         if (code == 0) {
             const uint32_t bytes = (uint32_t)catalog->record_bytes_max;
             static struct read_request
-                request; /* as the buffer: an answer may come after the wait */
+                request; /* static, as the buffer is: a read may complete after the wait */
             struct read_request *done;
             request = (struct read_request){.bytes = bytes, .needed = bytes, .buffer = buffer};
             code = reader_submit(&reader, &request);
@@ -985,7 +985,7 @@ static int doctor_try_reader(const struct plugin *plugin, const char *path, bool
     return code < 0 ? code : 0;
 }
 
-/* One after the other, what a measurement needs of this machine. */
+/* Check, one after the other, what a measurement needs of this machine. */
 static void look_machine(struct doctor *doctor)
 {
     static const char *const sudo[] = {"/usr/bin/sudo", "-n", "true", NULL};
@@ -1018,7 +1018,7 @@ static void look_machine(struct doctor *doctor)
         row++;
     if (!*row) {
         say(doctor, NO, "build with liburing-dev; until then use --reader pread", "not built in");
-    } else if (doctor_try_reader(*row, "/proc/self/exe", false, &traits)) { /* it is everywhere */
+    } else if (doctor_try_reader(*row, "/proc/self/exe", false, &traits)) { /* always there */
         say(doctor, NO, NULL, "%s", fail_reason());
         advise(doctor, "%s; meanwhile use --reader pread", reader_of(*row)->remedy);
     } else {
@@ -1162,7 +1162,8 @@ static int keep_file(void *context, const char *name, unsigned char type)
 /* The storage of a data set. Returns false if it cannot be read: the rest is skipped. */
 static bool look_path(struct doctor *doctor, const char *path)
 {
-    /* Of the file system's device, else of the disk beneath: a partition has none of its own. */
+    /* The read-ahead of the file system's device, else of the disk beneath: a partition has none of
+     * its own. */
     static const char pattern[] = "%s/class/bdi/%u:%u/read_ahead_kb";
     const char *sys = telemetry_roots_usual.sys, *special_advice = NULL;
     char text[160];
@@ -1419,7 +1420,7 @@ const struct command command_doctor = {
     .description =
         "Checks what a measurement needs: io_uring, limits, permission to drop caches and means to "
         "verify them cold, GPUs; what each reader can use; of the fabric each port, network "
-        "interface, NFS mount and the way between GPU and adapter; and of each PATH the file "
+        "interface, NFS mount and the path between GPU and adapter; and of each PATH the file "
         "system, devices, O_DIRECT, the reader that --reader auto is there, passthrough and free "
         "space. Each line is ok, warn or no, with a remedy.\n"
         "--launch, under mpirun or srun, checks the job instead: which MPI and transport, ranks "

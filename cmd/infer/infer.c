@@ -42,7 +42,7 @@ static const struct option_spec infer_options[] = {
      .summary = "trained weights: a file, or the folder of 'train --checkpoint'; default: random "
                 "weights, no accuracy"},
     {"init", 0, OPTION_TEXT, FIELD(infer.weights), .metavar = "FILE", .reach = OPTION_READS,
-     .summary = "or weights in a safetensors file, by torchvision's names"},
+     .summary = "load weights from a safetensors file (torchvision names)"},
     JOB_READER_ROWS(JOB),
     JOB_DECODE_ROWS(JOB),
 
@@ -154,7 +154,7 @@ static void print_comparison(const struct infer_result *result, const struct inf
         printf("int8, batches of %u: %u of %u layers ran in INT8%s\n", row->batch_size,
                row->int8.in_int8, row->int8.layers,
                row->int8.in_int8 ? "" : ", all in floating point: nothing to compare");
-    /* Nothing to compare with itself, nor in INT8 by name only. */
+    /* Do not compare a precision with itself, or with INT8 of which no layer ran in INT8. */
     if (strcmp(first->precision, row->precision) == 0 || (row->is_int8 && !row->int8.in_int8) ||
         (first->is_int8 && !first->int8.in_int8))
         return;

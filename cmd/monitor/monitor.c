@@ -200,8 +200,8 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/* ru_inblock counts blocks of 512 bytes, of all that were waited for: the command's children by it,
- * those that it left behind here. */
+/* ru_inblock counts blocks of 512 bytes read by all processes that were waited for: the command
+ * waits for its children, this process for those that the command left behind. */
 static void print_summary(const struct watch *watch, const char *command)
 {
     struct rusage usage;
@@ -305,7 +305,7 @@ static int run_monitor(const struct invocation *invocation)
     if (code == 0)
         code = sampler_start(watch.sampler); /* before the command: its first read counts */
     if (code == 0 && wraps)
-        prctl(PR_SET_CHILD_SUBREAPER, 1); /* who waits for a process learns what it read */
+        prctl(PR_SET_CHILD_SUBREAPER, 1); /* waiting for a process reveals what it read */
     if (code == 0 && wraps)
         code = child_start(&child, (const char *const *)command);
     if (code == 0) {
@@ -364,7 +364,7 @@ const struct command command_monitor = {
     .description =
         "Reads the counters of the block devices and NFS mounts beneath PATH (the current folder "
         "when none is given), of network interfaces, InfiniBand ports, processors, memory and "
-        "GPUs, and prints a line an interval. With COMMAND it runs that, prints mean, peak and "
+        "GPUs, and prints a line per interval. With COMMAND it runs that, prints mean, peak and "
         "sum of each figure on the standard error when it has ended, and ends with its status, or "
         "with 128 + the signal that ended it. SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1 and "
         "SIGUSR2 are passed on to COMMAND.",

@@ -150,7 +150,7 @@ struct pair_turn {
     uint32_t window; /* messages before an acknowledgement */
 };
 
-/* Of what lies there in the first half, to the same place of the second. */
+/* Return the message from this place in the first half to the same place in the second one. */
 static struct transport_message
 message_at(const struct measure *measure, const struct pair_turn *turn, uint64_t at, uint64_t bytes)
 {
@@ -165,7 +165,7 @@ static struct transport_message word_of(const struct measure *measure, const str
                       sizeof(uint64_t));
 }
 
-/* What was sent has arrived. */
+/* Exchange acknowledgements that what was sent has arrived. */
 static int acknowledge(struct measure *measure, const struct pair_turn *turn)
 {
     const struct transport_message ack = word_of(measure, turn, WORD_ACK);
@@ -199,8 +199,8 @@ static int64_t run_pair(struct measure *measure, const struct pair_turn *turn, u
                 code = transport_wait(transport);
             continue;
         }
-        /* A window of messages is always under way, and the last ones are acknowledged; or each
-         * window is, all of it awaited before any of it is sent. */
+        /* If messages may flow, keep a window of them under way and acknowledge the last ones.
+         * Otherwise acknowledge each window, of which all receives are started before any send. */
         for (uint32_t k = 0; k < turn->window && code == 0 && (flows || turn->receives); k++) {
             const struct transport_message message =
                 message_at(measure, turn, k * turn->spacing, turn->bytes);
@@ -234,7 +234,7 @@ static uint64_t operations_for(const struct measure *measure, int64_t took_ns, u
                                              : (uint64_t)(wanted + 1);
 }
 
-/* The other rank is ready; the leading one says how many operations come next. */
+/* Wait until the other rank is ready; the leading one tells it how many operations come next. */
 static int agree(struct measure *measure, const struct pair_turn *turn, uint64_t *operations)
 {
     const struct transport_message word = word_of(measure, turn, WORD_COUNT);
@@ -610,7 +610,7 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
             const uint64_t final_ns = start_ns + forward_ns + backward_ns * (i + 1) / rhythm->count;
             uint64_t begin_ns;
             while ((begin_ns = clock_now_ns()) < final_ns && code == 0) {
-                /* Not silently: others look for this rank's heartbeats. */
+                /* Emulate computing in short naps, between which heartbeats are sent. */
                 const uint64_t left_ns = final_ns - begin_ns;
                 const struct timespec nap = {.tv_nsec = left_ns < NAP_NS ? (long)left_ns : NAP_NS};
                 if (ranks_called_off(ranks))
@@ -655,7 +655,7 @@ int rhythm_run(struct rhythm *rhythm, bool (*ended)(void *context), void *contex
 
 static const double share_of_slow = 0.75, share_of_one = 0.5, deviations = 5, mad_scale = 1.4826;
 
-/* Of fewer values, one that is slow itself determines their spread. */
+/* Among fewer values a single slow one determines their spread. */
 enum { SPREAD_LEAST = 5 };
 
 static double median(double *values, size_t count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * measure: what `iobench net` measures: messages between two ranks by size, all pairs, collectives
- * by size; and all-reduces at a trainer's rhythm. Warm-up is apart: it also finds how many
- * operations fill a repeat. Between the repeats, off the clock, the data are written anew and what
+ * by size; and all-reduces at a trainer's rhythm. The warm-up is not measured, and finds how many
+ * operations fill a repeat. Between the repeats, off the clock, the data are rewritten and what
  * arrived is verified. Main thread only.
  */
 #ifndef IOBENCH_CMD_NET_MEASURE_H
@@ -50,7 +50,7 @@ int matrix_median(const struct matrix *matrix, const double *values, bool is_wit
 /* ---- a survey; all ranks call, rank 0 gets everything ---- */
 
 enum pair_kind {
-    PAIR_LATENCY, /* half the time there and back */
+    PAIR_LATENCY, /* half of a round trip */
     PAIR_FORTH,   /* from the leading rank to the other */
     PAIR_BACK,
     PAIR_BOTH, /* at the same time; the sum of both directions */
@@ -91,7 +91,7 @@ struct survey_collective {
 };
 
 struct fabric_survey {
-    uint32_t other; /* what rank 0 exchanges messages with: on another node if there is one */
+    uint32_t other; /* rank that rank 0 exchanges messages with: on another node if there is one */
     uint32_t size_count;
     struct survey_size sizes[SURVEY_SIZES];
     struct survey_collective collectives[SURVEY_SIZES];
@@ -133,7 +133,7 @@ struct rhythm {
     uint64_t turn;    /* runs so far: the data differ from one run to the next */
 };
 
-/* Of the slowest rank. */
+/* Figures of the slowest rank. */
 struct rhythm_figures {
     uint64_t steps;
     double time_s; /* of all steps */

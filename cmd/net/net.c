@@ -31,8 +31,8 @@
 #include <string.h>
 
 struct net_settings {
-    struct survey_settings survey;     /* what options set as it is */
-    struct net_beside_settings beside; /* the same; reads NULL: not asked for */
+    struct survey_settings survey;     /* fields that options set directly */
+    struct net_beside_settings beside; /* the same; reads NULL: not requested */
     char *transport, *json;
     uint64_t rank_timeout_ns, sample_interval_ns;
     uint64_t require_all_reduce, require_nodes; /* 0: none */
@@ -72,21 +72,21 @@ static const struct option_spec net_options[] = {
     {"network", 'N', OPTION_TEXT, FIELD(beside.network), .fallback = "resnet50", .metavar = "NAME",
      .summary = "network whose gradients are exchanged"},
     {"precision", 0, OPTION_CHOICE, FIELD(beside.halves), .fallback = "fp32",
-     .choices = precision_names, .summary = "of the gradients on the wire: bytes of their size"},
+     .choices = precision_names, .summary = "number format of gradients on the wire"},
     {"buckets", 0, OPTION_COUNT, FIELD(beside.buckets), .fallback = "4", .minimum = 1, .maximum = 256,
      .summary = "at most this many buckets of gradients, cut at layers, each reduced once complete"},
     {"step-time", 0, OPTION_DURATION, FIELD(beside.step_ns), .fallback = "200ms", .minimum = 1e-4,
-     .maximum = 3600, .summary = "computing of a step, forward and backward"},
+     .maximum = 3600, .summary = "compute time of a step, forward and backward"},
     {"exchange-time", 0, OPTION_DURATION, FIELD(beside.exchange_ns), .fallback = "5s", .minimum = 1e-3,
-     .maximum = 86400, .summary = "of gradients alone, in each round"},
+     .maximum = 86400, .summary = "time of exchanging gradients alone, in each round"},
     {"rounds", 0, OPTION_COUNT, FIELD(beside.rounds), .fallback = "3", .minimum = 1,
-     .maximum = NET_BESIDE_ROUNDS, .summary = "of each alone and both at once, in drawn order"},
+     .maximum = NET_BESIDE_ROUNDS, .summary = "rounds of each alone and both, in random order"},
     {"repeats", 'n', OPTION_COUNT, FIELD(survey.repeats), .fallback = "7", .minimum = 1, .maximum = 10000,
      .section = "How",
      .summary = "measurements of each figure, after the warm-up"},
     {"repeat-time", 0, OPTION_DURATION, FIELD(survey.repeat_ns), .fallback = "20ms", .minimum = 1e-6,
      .maximum = 3600,
-     .summary = "at least, for each"},
+     .summary = "minimum time of each measurement"},
     {"verify", 0, OPTION_FLAG, FIELD(survey.verify), .fallback = "yes",
      .summary = "compare what arrived with what was sent, off the clock"},
     {"damage", 0, OPTION_COUNT, FIELD(survey.damage), .fallback = "none", .zero = "none",
@@ -125,24 +125,24 @@ static int check_reads(struct net_beside *beside)
     if (!job->read.data)
         return fail(EINVAL, "--data is missing");
     if (job->against || job->beside || job->turns > 1 || job->until_percent > 0 || job->start_at)
-        return fail(EINVAL,
-                    "--against, --beside, --turns, --until and --start-at are not for reads "
-                    "beside gradients");
+        return fail(EINVAL, "--against, --beside, --turns, --until and --start-at cannot be used "
+                            "for reads beside gradients");
     if (job->order.ranks > 1)
-        return fail(EINVAL, "--ranks is that of the launcher");
+        return fail(EINVAL, "--ranks cannot be given: the launcher sets it");
     if (job->output.json || job->output.csv || job->output.series || job->output.profile ||
         job->output.trace)
-        return fail(EINVAL, "outputs are those of iobench net: --json");
+        return fail(EINVAL, "outputs cannot be given: use --json of iobench net");
     job->runs = beside->settings.rounds;
     if (!job->output.label && !(job->output.label = strdup("reads")))
         return fail(ENOMEM, "out of memory");
     int code = job_choose(job, &plugins);
     job_release(&plugins);
-    /* Of a set that only some hosts lack, the ranks tell when they have met. */
+    /* If only some hosts lack the set, the ranks report that once they have joined. */
     return code || !ranks_speaks() ? code : arguments_check_data("data", job->read.data);
 }
 
-/* The network's gradients, cut as its backward pass gives them away. */
+/* Divide the network's gradients into buckets, in the order in which the backward pass completes
+ * them. */
 static int divide_gradients(struct net_beside *beside, uint32_t ranks)
 {
     const struct net_beside_settings *settings = &beside->settings;
@@ -223,7 +223,8 @@ struct stage_work {
     bool is_last;
 };
 
-/* What may block, in a member's own words if it fails rather than that it ended. */
+/* Let the members do what may block. If a member fails, its own reason is reported, not only that
+ * it ended. */
 static int ask_members(void *context)
 {
     const struct stage_work *work = context;
@@ -255,7 +256,8 @@ static bool has_ended(void *context)
 
 enum { WALL, SAMPLES, RECORD_BYTES, REQUEST_BYTES, FIGURES };
 
-/* Its figures and what the result says of them. *degraded: 1 if they may mislead. */
+/* Take a member's figures and the verdict of its result. *degraded: 1 if the figures may
+ * mislead. */
 static int take_member(struct net_beside *beside, const struct member *member,
                        double (*figures)[FIGURES], double *degraded)
 {
@@ -330,7 +332,7 @@ static int run_beside(struct net_beside *beside, const char *name, struct ranks 
             break;
         recorder_sample(recorder);
         const uint64_t start_ns = clock_now_ns();
-        guard_begin(&start); /* while others read, too: what befell the machine is not in theirs */
+        guard_begin(&start); /* reads alone, too: the members' figures lack this */
         if (reads)
             code = members_go(&beside->members, work.bits);
         code = ranks_meet(ranks, code, NULL);
@@ -396,7 +398,8 @@ struct shown {
     const struct ranks *ranks;
 };
 
-/* Also where no terminal is: the log of a batch system says that all ranks have met. */
+/* Print even without a terminal: the log of a batch system then shows that all ranks have
+ * joined. */
 static void show_progress(void *context, uint64_t done, uint64_t total)
 {
     struct shown *shown = context;
@@ -513,7 +516,7 @@ static int net_command(const struct invocation *invocation)
     int status = COMMAND_OK;
 
     int code = check_settings(settings, &transport);
-    const bool is_unusable = code == -ENODEV && !ranks_speaks(); /* here; elsewhere it may be */
+    const bool is_unusable = code == -ENODEV && !ranks_speaks(); /* on this host only */
     if (code == 0 && settings->beside.reads) {
         /* Before the ranks join: it forks. */
         beside.settings.seed = settings->survey.seed;

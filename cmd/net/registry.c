@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The transports, in display order; the front ends of those in modules, without whose libraries the
- * program starts; and the engines of tcp. */
+ * The transports, in display order; front ends of those in modules, so that the program starts
+ * without their libraries; and the engines of tcp. */
 #include "base/option.h"
 #include "ranks/ranks.h"
 #include "cmd/net/tcp.h"
@@ -29,7 +29,7 @@ static const struct option_spec verbs_options[] = {
      .summary = "RDMA device, such as mlx5_0; ranks of a node take several in turn; default: the "
                 "first with an active port"},
     {"port", 0, OPTION_COUNT, FIELD(port), .fallback = "auto", .zero = "auto", .maximum = 255,
-     .summary = "of the device; default: the first that is active"},
+     .summary = "port of the device; default: the first that is active"},
     {"gid", 0, OPTION_TEXT, FIELD(gid), .metavar = "INDEX",
      .summary = "address of an Ethernet port; default: RoCE v2 with an IPv4 address, as iobench "
                 "doctor shows"},

@@ -30,7 +30,7 @@ struct net_beside_settings {
     uint64_t buckets, step_ns, rounds, exchange_ns, seed, damage;
 };
 
-/* Of one round, all ranks. */
+/* Figures of one round, over all ranks. */
 struct net_round {
     struct rhythm_figures exchange[NET_STAGES]; /* not in NET_STAGE_READS */
     double wall_s[NET_STAGES];                  /* of the rank that read longest */
@@ -55,8 +55,8 @@ struct net_asked {
     const struct ranks *ranks;
     const char *transport;           /* as chosen */
     const char *command;             /* the command line */
-    struct result verdict;           /* of all ranks; besides, the machine of rank 0 */
-    const struct net_beside *beside; /* NULL: not asked for */
+    struct result verdict;           /* of all ranks; the machine is that of rank 0 */
+    const struct net_beside *beside; /* NULL: not requested */
     struct timeline *timeline;       /* of the machines meanwhile; NULL: unknown */
 };
 

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Polls between two looks at the clock, and the time between two looks at the other ranks: latency
- * is not to be disturbed. */
+/* Polls between two readings of the clock, and time between two checks of the other ranks: both are
+ * rare, so that latency does not suffer. */
 enum { POLLS = 64 };
 static const uint64_t look_ns = 1000000;
 

@@ -99,12 +99,12 @@ int transport_wait(struct transport *transport);
  * are under way, wait until half of them are done. window: at most TRANSPORT_DEPTH. Returns as
  * transport_wait(). */
 int transport_make_room(struct transport *transport, uint32_t window);
-/* After writing a range of the arena, and (back) before reading one. Off the clock. */
+/* Call after writing a range of the arena, and (back) before reading one. Off the clock. */
 int transport_copy(struct transport *transport, bool back, uint64_t at, uint64_t bytes);
 
 /* Return whether the chosen transport can do collectives. */
 bool transport_allows_collectives(const struct transport *transport);
-/* Do one, by the transport's own means or, where it has none, by rings of messages. Returns as
+/* Run a collective: the transport's own if it has one, otherwise rings of messages. Returns as
  * transport_wait(). */
 int transport_collective(struct transport *transport, enum collective kind, uint64_t out,
                          uint64_t in, uint64_t bytes);

@@ -54,7 +54,7 @@ struct inspect_record {
     char reason[256]; /* "": not damaged */
 };
 
-/* What is at work, and what it found. */
+/* What is being inspected, and what was found. */
 struct inspection {
     const struct inspect_job *job;
     struct plugin_choice format;

@@ -61,7 +61,7 @@ struct verify_job {
     uint64_t threads;       /* 0: one per CPU */
     uint64_t io_timeout_ns; /* see store_set_timeout() */
     char *json;             /* for the calling command; "-": faults are not printed */
-    const char *teller;     /* prints the faults, to stderr; NULL: they go to standard output */
+    const char *teller;     /* prefix of faults, which then go to stderr; NULL: standard output */
 };
 
 static const struct option_spec verify_options[] = {
@@ -351,7 +351,7 @@ static int verify_run(const struct verify_job *job, struct pack_line *line, stru
         const struct workers_job checker = {"checker", run_checker, stop_checkers, watch, verify};
         code = workers_run(&checker, job->threads ? job->threads : thread_cpu_count());
     }
-    /* Also without a single one: earlier hints are of other data. */
+    /* Save even if there are none: earlier hints are of other data. */
     if (code == 0 && verify->catalog->hints)
         code = hints_file_save(verify->catalog, verify->catalog->hints, &verify->hints_path);
     if (verify->catalog)
@@ -442,7 +442,7 @@ static int verify_command(const struct invocation *invocation)
     verify_release(&verify);
     if (code)
         return command_failed(invocation);
-    command_guard(&guard); /* of the rate: what was found is as it is */
+    command_guard(&guard); /* affects the rate only, not what was found */
     return sound ? COMMAND_OK : COMMAND_FAILED;
 }
 
@@ -545,7 +545,7 @@ static int pack_command(const struct invocation *invocation)
         words_rate(seconds > 0 ? (double)figures.image_bytes / seconds / 1048576 : 0, mib);
         printf("%s, %s samples/s, %s MiB/s\n", words_duration(figures.elapsed_ns, time), rate, mib);
     }
-    command_guard(&guard); /* of the rate: what was written is as it is */
+    command_guard(&guard); /* affects the rate only, not what was written */
     if (!job->entry_points || job->dry_run)
         return COMMAND_OK;
     /* Read the new set once more: its hints are of what is stored. */

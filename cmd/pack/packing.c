@@ -42,7 +42,7 @@ struct pack {
     struct counter damaged; /* images copied as they are, though cut short or of no known kind */
     pthread_mutex_t lock;   /* of all below and of target */
     uint32_t next;          /* shard to consider for the next writer */
-    pthread_mutex_t first_lock; /* of the figures' first_*; held for no system call */
+    pthread_mutex_t first_lock; /* of the figures' first_*; never held in a system call */
 };
 
 /* Writes one shard. Producers read samples in any order; the caller's thread appends them in order.
@@ -135,8 +135,8 @@ static int fill_slot(struct shard_writer *writer, struct recoder *recoder, void 
         sample->name_bytes =
             (size_t)snprintf(slot->name, sizeof slot->name, "%08llu", (unsigned long long)number);
     }
-    /* A copy of a damaged image is no fault of pack, but nobody else may look. Generated samples
-     * may be no images. */
+    /* Copying a damaged image is not a fault of pack, but nothing else may check it. Generated
+     * samples need not be images. */
     struct image_header header;
     if (!pack->source.ops->generates &&
         image_header_check(sample->image, sample->image_bytes, &header)) {
@@ -217,7 +217,7 @@ const struct option_spec pack_options[] = {
      .zero = "none", .maximum = 16384,
      .summary = "encode larger images again, with this shorter side"},
     {"raw", 0, OPTION_FLAG, offsetof(struct pack_job, raw),
-     .summary = "store pixels (PPM), with --side of the smaller images"},
+     .summary = "store pixels (PPM); with --side, those of the smaller images"},
     {"entry-points", 0, OPTION_FLAG, offsetof(struct pack_job, entry_points),
      .summary = "then verify TARGET and write beside it where decoding its JPEGs can begin"},
     {"dry-run", 0, OPTION_FLAG, offsetof(struct pack_job, dry_run),
@@ -333,8 +333,8 @@ static int choose_shards(const struct pack *pack, uint32_t *shards)
     return 0;
 }
 
-/* The source is never removed: it is not in the target. Nor does it get images or classes by what
- * is written below it. */
+/* Check that the source is not inside the target, so it is never removed, and that what is written
+ * below the source adds neither images nor classes to it. */
 static int check_apart(const struct pack_job *job, const struct format_ops *format)
 {
     struct store_status status;

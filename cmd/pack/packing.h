@@ -51,11 +51,11 @@ struct pack_line {
     uint64_t start_ns;             /* of the phase; 0: with its first line */
 };
 
-/* Show how much of the source is read, a struct pack_line or NULL; a progress() of catalogs and
- * sources. */
+/* Show how much of the source is read: a progress() of catalogs and sources. line: a struct
+ * pack_line, or NULL. */
 void pack_show_look(void *line, uint64_t done_bytes, uint64_t total_bytes);
-/* Show such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". kept: of `done`, since before
- * the phase; bytes: of images so far. line: NULL to show nothing. */
+/* Show a line such as "packing [####....] 100 samples/s 10 MiB/s 0:42 left". kept: of `done`, since
+ * before the phase; bytes: of images so far. line: NULL to show nothing. */
 void pack_show(struct pack_line *line, uint64_t done, uint64_t total, uint64_t kept,
                uint64_t bytes);
 

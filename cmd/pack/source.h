@@ -48,7 +48,7 @@ struct source_buffer {
 struct source_ops {
     struct plugin plugin;
     bool generates; /* generates its samples, from no path */
-    /* As for a format: 0 (no) to 100 (certain). NULL: never detected. */
+    /* Return 0 (no) to 100 (certain), as a format does. NULL: never detected. */
     int (*detect)(const char *path);
     int (*open)(void *state, const void *settings, const char *path,
                 const struct source_config *config, struct source_traits *traits);

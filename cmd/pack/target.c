@@ -473,7 +473,7 @@ int target_begin(struct target *target)
     if (code)
         return code;
     code = look_again(target);
-    if (code == 0 && !target->is_open) /* on a server nothing keeps others from it */
+    if (code == 0 && !target->is_open) /* a server has no lock that keeps others from removing it */
         code = fail(ENOENT, "%s: was removed as the pack began", target->path);
     target->is_begun = code == 0;
     if (code == 0 && target->is_resumed) {

@@ -183,7 +183,8 @@ struct ramp_point ramp_point_of(struct ramp_step step, const struct result_run *
 
     *step_ns = (double)epoch->nominal_ns / (double)epoch->batches * step.load;
     point.stall_percent = 100 * (double)point.late_p99_ns / *step_ns;
-    /* What was read before the first batch, a window and more, is no rate of the storage. */
+    /* Samples that were read before the first batch, a window and more, say nothing about the
+     * storage's rate. */
     point.is_behind = point.read_samples_per_s < point.samples_per_s;
     if (point.is_behind) {
         point.bytes_per_s *= point.read_samples_per_s / point.samples_per_s;
@@ -431,7 +432,8 @@ static int write_ramp(const struct ramp *ramp)
 
 /* ---- options ---- */
 
-/* A p99 needs 100 batches, after the warm-up. A preview only has to see twice too much. */
+/* A p99 needs 100 batches, after the warm-up. A preview only has to detect a load that is twice too
+ * high. */
 enum { BATCHES_LEAST = 110, BATCHES_PREVIEW = 40, BATCHES_MOST = 1 << 30, PREVIEW_SHARE = 8 };
 
 /* clang-format off: one or two rows each */

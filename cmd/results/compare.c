@@ -78,8 +78,8 @@ static bool choose_counterpart(struct group *group, const json_t *job, size_t jo
 
 /* ---- the table ---- */
 
-/* List settings and environments that differ, which may make the comparison unfair: each "name",
- * "a" and "b", which lacks if B has none. */
+/* List settings and environments that differ, which may make the comparison unfair: objects of
+ * "name", "a" and "b"; "b" is left out if B has none. */
 static json_t *differences_of(const json_t *a, const json_t *b)
 {
     static const char *const parts[] = {"settings", "dataset", "engine", "place"};

@@ -77,7 +77,7 @@ static int load_one(struct gathered_run *member, const char *path)
     member->rank = load_number(member->job, "settings.rank");
     if (!member->host || !(member->samples > 0) || !(member->bytes > 0))
         return fail(EINVAL, "%s: lacks host, samples or bytes", path);
-    /* Its epochs would be placed by a time of day that it, or the others, did not have then. */
+    /* Its epochs would be placed by a clock that was changed while they ran. */
     const double step_s = load_number(member->job, "series.clock_step_s");
     int code = fabs(step_s) > CLOCK_STEP_MOST_S
                    ? fail(EINVAL,
@@ -176,10 +176,9 @@ static const char *word_of(const struct gathered_job *joined, const char *path)
 
 static const char *doubt_of(const struct gathered_job *joined)
 {
-    return joined->overlap < OVERLAP_GOOD
-               ? "the rest of the time some were idle, so the others had more: start them at one "
-                 "time, on enough data"
-               : NULL;
+    return joined->overlap < OVERLAP_GOOD ? "the rest of the time some were idle, so the others "
+                                            "had more: start them at the same time, on enough data"
+                                          : NULL;
 }
 
 /* The five keys of a figure of one run. */
@@ -198,7 +197,7 @@ static int write_document(const struct gathered_job *joined, const char *path)
 {
     json_t *jobs = json_array(), *members = json_object(), *gathered = json_object();
 
-    /* The first result's job, with what is of all in place of its own. */
+    /* Copy the first result's job, and replace its own figures by those of all results. */
     json_t *job = json_copy((json_t *)(uintptr_t)joined->members[0].job);
     json_t *engine = json_copy(json_object_get(job, "engine"));
     static const char *const sums[] = {"samples", "skipped_samples", "record_bytes",
@@ -239,7 +238,7 @@ static int write_document(const struct gathered_job *joined, const char *path)
     snprintf(headline, sizeof headline, "%s, %s, %s", degraded ? "DEGRADED" : "valid",
              cache ? cache : "caches unknown", text);
     json_put_text(job, "headline", headline);
-    /* The first result's data set, but for what does not hold for all. */
+    /* Copy the first result's data set, without what does not hold for all. */
     json_t *dataset = json_copy(json_object_get(joined->members[0].job, "dataset"));
     const char *identity = load_text(dataset, "identity");
     bool is_synthetic = false, is_one = identity != NULL;

@@ -195,8 +195,8 @@ static int sections_add(struct sections *sections, const struct jobfile *jobfile
 
     if (!command || !command->check)
         return fail(EINVAL,
-                    "%s:%u: command=%s: no command that a job file can hold: leave it away "
-                    "for 'run'; 'checkpoint' and 'net' are the others",
+                    "%s:%u: command=%s: not a command for job files: expected checkpoint or net, "
+                    "or no command= for run",
                     jobfile->ini.path, entry->line, entry->value ? entry->value : "");
     if (memory_room(&sections->list, sections->count, sizeof *sections->list, "jobs"))
         return -ENOMEM;
@@ -416,7 +416,7 @@ static bool reads_same(const struct job *jobs)
 
 /* ---- the command ---- */
 
-/* Check what a job names, before any starts. */
+/* Check what a job names, before any job starts. */
 static int check_one(const struct job *job)
 {
     struct job_plugins plugins;
@@ -435,7 +435,7 @@ static int check(const struct job *jobs)
     if (ranks_are_launched())
         return fail(EINVAL, "--beside is for one process, without mpirun or srun");
     if (jobs[0].turns > 1)
-        return fail(EINVAL, "--turns is not for --beside");
+        return fail(EINVAL, "--turns cannot be used with --beside");
     if (jobs[0].runs == 0 || jobs[1].runs != jobs[0].runs)
         return fail(EINVAL, "--beside needs one fixed number of --runs for both jobs");
     for (int i = 0; i < BESIDE_JOBS; i++)
@@ -957,7 +957,7 @@ static int carry_out_each(const struct invocation *invocation, struct jobs *jobs
                 printf("%+13.1f%%", 100 * (rates[i].samples_per_s / rates[0].samples_per_s - 1));
             putchar('\n');
         }
-        /* Rates of other caches, or of a job that is degraded, are no comparison. */
+        /* Do not compare with rates of other cache states or of a degraded job. */
         const char *before = "\n";
         bool differ = false;
         for (size_t i = 0; i < jobs->count; i++) {

@@ -218,7 +218,7 @@ static json_t *row_json(const struct survey *survey, const struct shuffle_row *r
                                : labels_in_paths(survey->catalog) ? "paths"
                                                                   : "records",
                                "classes", (json_int_t)survey->classes);
-    /* Which files these figures are of, and whose. */
+    /* Add which files the figures are of, and the machine. */
     struct result *result = survey->settings->job.read.data ? memory_zeroed(sizeof *result) : NULL;
     const struct ranks here = ranks_alone();
     if (result) {
@@ -497,7 +497,7 @@ static int read_once(const struct survey *survey, struct shuffle_row *row)
         if (*result.degraded_reason)
             snprintf(speed->warm_reason, sizeof speed->warm_reason, "DEGRADED: %s",
                      result.degraded_reason);
-        else if (why) /* which alone makes it invalid, too */
+        else if (why) /* by itself makes the result invalid, so it comes first */
             snprintf(speed->warm_reason, sizeof speed->warm_reason, "%s", why);
         else if (!result.valid)
             snprintf(speed->warm_reason, sizeof speed->warm_reason, "INVALID: %s",

@@ -146,7 +146,7 @@ const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
     [SIZING_BATCH] = {"network", "batch", 256, "samples of a GPU in a step"},
     [SIZING_GRADIENT_BYTES] = {"network", "gradient-bytes", 0, "gradients of a step, one rank"},
     [SIZING_SAMPLE_BYTES] = {"data", "sample-bytes", 114660, "mean size of a sample"},
-    [SIZING_SAMPLE_SD_BYTES] = {"data", "sample-sd-bytes", 0, "standard deviation of that"},
+    [SIZING_SAMPLE_SD_BYTES] = {"data", "sample-sd-bytes", 0, "deviation of the sample size"},
     [SIZING_SAMPLES] = {"data", "samples", 1281167, "samples of an epoch, all nodes"},
     [SIZING_READ_BYTES] = {"data", "read-bytes", 1048576, "mean size of a read"},
     [SIZING_AMPLIFICATION] = {"data", "amplification", 1, "bytes read over bytes delivered"},
@@ -171,14 +171,14 @@ const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
     [SIZING_STORAGE_WRITE_RATE] = {"storage", "write-bytes-per-s", 0, "bytes/s written, all nodes"},
     [SIZING_STORAGE_READS] = {"storage", "read-iops", 0, "reads/s, all nodes; 0: unlimited"},
     [SIZING_STORAGE_LATENCY_S] = {"storage", "latency-s", 0, "latency of a read without a queue"},
-    [SIZING_STORAGE_LATENCY_CV] = {"storage", "latency-cv", 0, "deviation of that over its mean"},
+    [SIZING_STORAGE_LATENCY_CV] = {"storage", "latency-cv", 0, "deviation of latency over mean"},
     [SIZING_STORAGE_CREDIT_S] = {"storage", "credit-s", 0,
                                  "unused time that a throttle makes up; 0: not throttled"},
     [SIZING_STORAGE_CLIENT_RATE] = {"storage", "client-bytes-per-s", 0,
                                     "bytes/s of one node; 0: unlimited"},
     [SIZING_SERVER_CACHE_BYTES] = {"storage", "cache-bytes", 0,
                                    "memory of the servers that caches data"},
-    [SIZING_SERVER_CACHE_RATE] = {"storage", "cache-bytes-per-s", 0, "bytes/s from that"},
+    [SIZING_SERVER_CACHE_RATE] = {"storage", "cache-bytes-per-s", 0, "bytes/s from that memory"},
     [SIZING_EPOCHS] = {"job", "epochs", 3, "epochs simulated"},
     [SIZING_SEQUENTIAL] = {"job", "is-sequential", 0, "1: each epoch reads in the same order"},
     [SIZING_FIXED] = {"job", "partition-is-fixed", 0,
@@ -189,7 +189,7 @@ const struct sizing_input_row sizing_input_table[SIZING_INPUT_COUNT] = {
     [SIZING_WINDOW] = {"job", "window-samples", 0, "samples of the look-ahead window"},
     [SIZING_CHECKPOINT_BYTES] = {"checkpoint", "bytes", 0, "size of a checkpoint"},
     [SIZING_CHECKPOINT_INTERVAL_S] = {"checkpoint", "interval-s", 0,
-                                      "between checkpoints; 0: Young's"},
+                                      "interval between checkpoints; 0: Young's"},
 };
 /* clang-format on */
 
@@ -638,8 +638,8 @@ static void read_turn(const struct simulation *simulation, struct followed_node 
         /* This piece reuses the memory of the piece `ahead` pieces earlier. */
         const double ask = node->decoded[(node->reads + count - 1) % simulation->ahead];
         const double seconds = simulation->piece_s * size;
-        /* A throttle makes up for the time in which it was not asked, up to its credit, and
-         * collects for a read that has begun. */
+        /* A throttle makes up for unused time, up to its credit, and charges a read only after it
+         * has begun. */
         const double latency =
             simulation->latency_s * vary(&node->random, simulation->latency_deviation);
         node->read_free = fmax(node->read_free, ask - simulation->credit_s) + seconds;
@@ -704,8 +704,8 @@ static struct epoch_times run_epoch(struct simulation *simulation, unsigned epoc
     simulation->turn = simulation->latency_s > 0 ? 1 : whole(plant->of[SIZING_DEPTH], 1, RING_MOST);
     simulation->credit_s = credit_s;
     simulation->owed_s = credit_s > 0 ? plant->of[SIZING_READ_BYTES] / rate : 0;
-    /* What a throttle was not asked for until the epoch before ended it makes up, and what it is
-     * owed it still collects. */
+    /* Carry over what a throttle could have given in the epoch before, and what is still to be
+     * charged. */
     for (unsigned i = 0; i < simulation->node_count; i++) {
         struct followed_node *node = &simulation->nodes[i];
         node->read_free =
@@ -857,7 +857,7 @@ static int compare_upgrades(const void *one, const void *other)
 
 static int find_upgrades(const struct sizing_request *request, struct sizing_answer *answer)
 {
-    /* What is doubled of a part; of the I/O thread, the time is halved. */
+    /* The inputs that double a part's rate; for the I/O thread a time, which is halved. */
     static const enum sizing_input rates[SIZING_PART_COUNT][2] = {
         [SIZING_PART_GPU] = {SIZING_GPU_RATE, SIZING_FABRIC_RATE},
         [SIZING_PART_STORAGE] = {SIZING_STORAGE_RATE, SIZING_STORAGE_WRITE_RATE},

@@ -77,7 +77,7 @@ enum sizing_input {
     SIZING_STORAGE_READS,     /* reads/s, of all nodes together */
     SIZING_STORAGE_LATENCY_S, /* of one read without a queue */
     SIZING_STORAGE_LATENCY_CV,
-    SIZING_STORAGE_CREDIT_S,    /* > 0: a throttle; it makes up for this long unasked */
+    SIZING_STORAGE_CREDIT_S,    /* > 0: a throttle, which makes up for this much unused time */
     SIZING_STORAGE_CLIENT_RATE, /* per node, bytes/s; 0: unlimited */
     SIZING_SERVER_CACHE_BYTES,
     SIZING_SERVER_CACHE_RATE,

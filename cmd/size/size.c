@@ -562,7 +562,7 @@ static int size_page_acceptance(const struct size_case *cluster, const char *pat
 
 enum { STORAGES_MOST = 16, CHART_COUNTS = 15 /* 1, 2, 4 ... 16,384 GPUs */ };
 
-/* Measured profiles say what their figures may not be. */
+/* Add the doubts that measured profiles state about their figures. */
 static void add_doubts(struct size_case *cluster, const char *name, const struct ini *ini)
 {
     for (size_t i = 0; i < ini->section_count; i++) {
@@ -653,7 +653,7 @@ static int add_own_figures(const struct size_settings *settings, struct size_cas
         if (text && i == 0)
             cluster->form_count = 0; /* of another network */
     }
-    /* The forms are of the network's own samples: beside others they compare nothing. */
+    /* The forms describe the network's own samples, and cannot be compared with other ones. */
     static const int of_data[] = {SIZING_SAMPLE_BYTES, SIZING_DECODE_S};
     for (size_t i = 0; i < 2; i++)
         if (before.of[of_data[i]].value != cluster->inputs.of[of_data[i]].value)
@@ -709,10 +709,7 @@ static int describe(const struct size_settings *settings, const char *storage,
         inputs->of[SIZING_GPU_RATE] = (struct quantity){.value = settings->rate};
     *sample_bytes = settings->sample_bytes ? own_bytes : *sample_bytes;
     if (code == 0 && !(inputs->of[SIZING_STORAGE_RATE].value > 0) && !inputs->curve.count)
-        return fail(EINVAL,
-                    "%s: neither read-bytes-per-s nor a curve in [storage]: no storage "
-                    "reads without limit",
-                    cluster->storage);
+        return fail(EINVAL, "%s: [storage] needs read-bytes-per-s or a curve", cluster->storage);
     if (code == 0 && !(inputs->of[SIZING_GPU_RATE].value > 0))
         return fail(EINVAL, "no rate of %s on %s is published; give --rate", cluster->network,
                     cluster->gpu);
@@ -1473,7 +1470,7 @@ static int size_job(const struct size_settings *settings, const json_t *job, jso
 static int size_run(const struct invocation *invocation)
 {
     const struct size_settings *settings = invocation->settings;
-    /* Options of a simulation ask for one. */
+    /* Return whether an option was given that only a simulation has. */
     const bool is_simulated = settings->simulate || settings->network || settings->node ||
                               settings->storage || settings->fabric || settings->profile ||
                               settings->recording || settings->chart || settings->acceptance;
@@ -1482,14 +1479,15 @@ static int size_run(const struct invocation *invocation)
     if (settings->measure) {
         if (!is_simulated && invocation->count == 0)
             return size_measure(invocation);
-        fail(EINVAL, "--measure goes alone: then --simulate --storage FILE");
+        fail(EINVAL, "--measure cannot be combined with a simulation: run --simulate --storage "
+                     "FILE afterwards");
         return command_misused(invocation);
     }
     if (is_simulated && invocation->count == 0)
         return size_cluster(invocation);
     if (is_simulated) {
         fail(EINVAL, "a simulation takes profiles, no RESULT.json: 'iobench run --profile FILE' "
-                     "makes one of what it measures");
+                     "writes one of its measurements");
         return command_misused(invocation);
     }
     if (settings->gpu && !accelerator_find(settings->gpu)) {

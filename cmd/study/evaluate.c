@@ -29,7 +29,7 @@ enum node_kind {
     BINARY, /* text: the operation */
     LET,    /* text: the name; children: its value, and where it holds */
     IF,
-    ROOT, /* the last one made: of its child */
+    ROOT, /* the last node made; its child is the whole expression */
 };
 
 struct evaluate_node {
@@ -68,7 +68,7 @@ static struct evaluate_node *make_node(struct parser *parser, enum node_kind kin
         parser->has_failed = true;
         return &parser->spare;
     }
-    if (++parser->nodes > NODES_MOST) /* which evaluate() goes down */
+    if (++parser->nodes > NODES_MOST) /* bounds the recursion of evaluate() */
         refuse(parser, "a shorter expression");
     *node = (struct evaluate_node){
         .kind = kind, .text = text ? strndup(text, length) : NULL, .made = parser->last_made};
@@ -194,7 +194,8 @@ static struct evaluate_node *parse_primary(struct parser *parser)
 
 static struct evaluate_node *parse_binary(struct parser *parser, unsigned level)
 {
-    /* By precedence, the weakest first; in a row longer ones before those they begin with. */
+    /* In order of precedence, the weakest first. In a row, longer operators come before their own
+     * prefixes. */
     static const char *const operations[][7] = {
         {"or"}, {"and"}, {"==", "!=", "<=", ">=", "<", ">"}, {"+", "-"}, {"*", "/"}};
 
@@ -379,8 +380,8 @@ static double statistic_of(enum statistic kind, const json_t *list)
                                : sum;
 }
 
-/* Evaluate the second argument for each member of the first: those for which it holds, its values,
- * the members in order of it, or in lists of equal ones. */
+/* Evaluate the second argument for each member of the first. Result: the members for which it
+ * holds, its values, the members sorted by it, or lists of those for which it is equal. */
 enum treatment { WHERE, OF, SORT, GROUP };
 
 static json_t *treat_members(enum treatment treatment, const struct arguments_of_call *call)

@@ -872,8 +872,8 @@ static int carry_out_run(const struct study_plan *plan, struct study_run *run)
 
 /* ---- all of them ---- */
 
-/* Make the sets of the runs that are due, until no other becomes due: results of a set that is made
- * again are not of its files. One that cannot be made only fails the runs that read it. */
+/* Make the sets of the runs that are due, until no other becomes due: a set that is made again has
+ * other files than earlier results. If one cannot be made, only the runs that read it fail. */
 static int make_sets(struct study_plan *plan, struct line *line)
 {
     bool more_due = true;
@@ -1552,7 +1552,7 @@ static int study_page(const struct study_plan *plan, const json_t *figures, bool
 #define FIELD(field) .offset = offsetof(struct study_settings, field)
 static const struct option_spec study_command_options[] = {
     {"data", 'd', OPTION_TEXT, FIELD(data), .metavar = "PATH", .reach = OPTION_READS_SET,
-     .summary = "data set to make the study's sets of; default: synthetic images"},
+     .summary = "data set from which to make the study's sets; default: synthetic images"},
     {"budget", 0, OPTION_DURATION, FIELD(budget_ns), .fallback = "3m", .minimum = 1,
      .maximum = 86400,
      .summary = "time for the commands of the study, beside a minute for starting them; its sets "
@@ -1710,7 +1710,7 @@ static int run_study(const struct invocation *invocation)
     if (invocation->count == 0 || strcmp(invocation->operands[0], "list") == 0)
         return study_list(stdout) ? command_failed(invocation) : COMMAND_OK;
     if (ranks_are_launched()) {
-        fail(EINVAL, "is one process, which starts those that it needs");
+        fail(EINVAL, "start it without mpirun; it starts its own ranks");
         return command_misused(invocation);
     }
     const bool are_both = settings->emulates_nodes && settings->launch;

@@ -2,8 +2,8 @@
  *
  * iobench sweep: measures a command over all combinations of its options' values. A measurement's
  * file appears complete, by renaming, so a kill at any moment loses at most the measurement that
- * ran. That one goes on without its sweep: it holds the folder's lock, and who resumes the sweep
- * waits for its result.
+ * ran. That measurement continues without its sweep: it holds the folder's lock, and a resumed
+ * sweep waits for its result.
  */
 #include "cmd/sweep/sweep.h"
 
@@ -162,17 +162,18 @@ static int load_measurement(struct sweep *sweep, uint32_t cell, uint32_t round)
     else
         snprintf(figures->reason, sizeof figures->reason, "%s", reason ? reason : "it failed");
     json_decref(document);
-    /* Measurements of two sets are no pairs: a sweep that goes on may find another at the path. */
+    /* Measurements of two sets are no pairs: a sweep that is resumed may find another one at the
+     * path. */
     const struct sweep_figures *other =
         code == 0 && figures->is_valid ? sweep_of_other_set(&sweep->table, figures) : NULL;
     if (other) {
         figures->is_valid = false;
         figures->is_replaced = true;
         if (figures->set_samples == other->set_samples && figures->set_bytes == other->set_bytes)
-            snprintf(figures->reason, sizeof figures->reason,
-                     "the files of the data set are not those of another measurement, though "
-                     "samples and bytes are as many: it was replaced or written; name another "
-                     "folder with -o");
+            snprintf(
+                figures->reason, sizeof figures->reason,
+                "the files of the data set are not those of another measurement, though it has as "
+                "many samples and bytes: it was replaced or written; name another folder with -o");
         else
             snprintf(figures->reason, sizeof figures->reason,
                      "the data set has %.0f samples of %.0f bytes in all, and had %.0f of %.0f in "
@@ -346,7 +347,7 @@ static char **sweep_cell_words(const struct sweep *sweep, uint32_t cell, const c
     words[count++] = strdup(sweep->target->command->name);
     for (size_t i = 0; i < plan->axis_count; i++) {
         const struct sweep_axis *axis = &plan->axes[i];
-        /* Not those of the launcher, an operand, or the limit on samples of the other scaling. */
+        /* Skip axes of the launcher, an operand, and the limit on samples of the other scaling. */
         if (!axis->row || (sweep_axis_named(plan, SWEEP_SCALING) &&
                            strcmp(axis->name, is_weak ? "limit-samples" : per_rank) == 0))
             continue;
@@ -1267,7 +1268,7 @@ static int run_sweep(const struct invocation *invocation)
         if (is_open && (code >= 0 || code == -EINTR)) {
             const struct sweep_settings *settings = sweep->settings;
             const char *left_out = code == 1        ? "they would not end within --budget"
-                                   : code == -EINTR ? "interrupted; the same command goes on"
+                                   : code == -EINTR ? "interrupted; the same command resumes"
                                                     : NULL;
             const bool on_stdout = (settings->json && strcmp(settings->json, "-") == 0) ||
                                    (settings->csv && strcmp(settings->csv, "-") == 0);

@@ -323,10 +323,10 @@ static const struct option_spec train_options[] = {
     {"restart", 0, OPTION_FLAG, FIELD(train.restart), .fallback = "no",
      .summary = "train from the beginning and replace that checkpoint after the first epoch"},
     {"init", 0, OPTION_TEXT, FIELD(train.initial_weights), .metavar = "FILE", .reach = OPTION_READS,
-     .summary = "start from the weights in a safetensors file, by torchvision's names"},
+     .summary = "start from the weights in a safetensors file (torchvision names)"},
     {"export", 0, OPTION_TEXT, FIELD(train.final_weights), .metavar = "FILE",
      .reach = OPTION_WRITES,
-     .summary = "write the trained weights to a new safetensors file, by torchvision's names"},
+     .summary = "write the trained weights to a new safetensors file (torchvision names)"},
 
     JOB_COLD_ROWS(JOB),
 
@@ -423,8 +423,7 @@ static int fill_job(struct train_settings *settings)
         return fail(EINVAL,
                     "only one of --resume and --init can be given: a checkpoint has weights");
     if (train->final_weights && file_exists(train->final_weights))
-        return fail(EEXIST, "--export %s: there is a file already: name another",
-                    train->final_weights);
+        return fail(EEXIST, "--export %s: the file exists: name another", train->final_weights);
     if (train->target > 0 && !train->evaluation_data)
         return fail(EINVAL, "--target needs --eval-data");
     code = arguments_check_data("init", train->initial_weights);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Rows on demand: as many rows of MCUs are decoded (entropy.h) and transformed (kernels.h) into
- * planes, the samples of a component, which hold the last two rows in a ring, as the next row of
- * pixels needs, which is upsampled and converted. What the region does not need is only stepped
- * over, but for the DC values: rows above it and columns beside it. Rows below it are not touched.
+ * Rows on demand: for the next row of pixels as many rows of MCUs as it needs are decoded
+ * (entropy.h) and transformed (kernels.h) into planes; then it is upsampled and converted. A plane
+ * has the samples of a component, the last two rows of MCUs in a ring. What the region does not
+ * need is skipped, except for the DC values: rows above it and columns beside it. Rows below it are
+ * not touched.
  *
  * Reads as far as libjpeg does for the same rows, no further: a damaged byte counts where it does.
  */
@@ -17,10 +18,10 @@
 #include <string.h>
 
 enum { ALIGNMENT = 64, MARGIN = 64 };
-enum { PROGRESSIVE_PIXELS = 1 << 28 }; /* up to 6.5 bytes each, which 32 bits can count */
+enum { PROGRESSIVE_PIXELS = 1 << 28 }; /* 32 bits can count up to 6.5 bytes for each */
 
-/* Blocks decoded at a time, then transformed; their MCUs are a multiple of CHUNK_STEP if they can.
- */
+/* Blocks decoded at a time, then transformed; their MCUs are a multiple of CHUNK_STEP where
+ * possible. */
 enum { CHUNK_BLOCKS = IDCT_BLOCKS, CHUNK_STEP = 4 };
 
 enum baseline_upsampling {
@@ -104,7 +105,7 @@ static uint32_t lesser(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* Of the coefficients. */
+/* Return the size of a chunk's coefficients. */
 static size_t chunk_bytes(const struct baseline *decoder)
 {
     return (size_t)decoder->chunk_columns * decoder->mcu_blocks * ENTROPY_ALIGNMENT;
@@ -120,7 +121,8 @@ static int begin_segment(struct baseline *decoder)
     const uint8_t *limit = file_end, *from = decoder->next;
     uint8_t *to = decoder->unstuffed;
 
-    /* Just past the next point: where its byte is 0xff, with a zero. */
+    /* Stop just past the next point: two bytes, since its byte may be 0xff, which a zero
+     * follows. */
     if (point != decoder->route.end && point->bit / 8 + 2 <= decoder->count)
         limit = decoder->bytes + point->bit / 8 + 2;
     /* Copy the entropy-coded data until a marker or the limit, without stuffed zeros. */
@@ -138,7 +140,8 @@ static int begin_segment(struct baseline *decoder)
     memset(to, 0, ENTROPY_PADDING);
     decoder->segment = decoder->next;
     decoder->next = from;
-    /* It ends at a marker, before which any 0xff are filling; without one, the file is cut. */
+    /* The segment ends at a marker, before which 0xff are fill bytes; without a marker the file is
+     * truncated. */
     while (file_end - decoder->next > 1 && decoder->next[0] == 0xff && decoder->next[1] == 0xff)
         decoder->next++;
     if (file_end - decoder->next < 2 || (limit == file_end && decoder->next[1] == 0))
@@ -176,7 +179,7 @@ static int enter(struct baseline *decoder, const struct baseline_point *point)
     }
     memcpy(decoder->dc, point->dc, sizeof decoder->dc);
     decoder->decoded_rows = point->row;
-    if (interval) { /* a marker at the end of the row above is still ahead */
+    if (interval) { /* the marker at the end of the row above is still to be read */
         const uint64_t begun = (mcus + interval - 1) / interval;
         decoder->restart_number = (uint32_t)(begun - 1) & 7;
         decoder->interval_left = (uint32_t)(begun * interval - mcus);
@@ -276,8 +279,8 @@ static int skip_mcus(struct baseline *decoder, uint32_t from, uint32_t to)
 
 /* ---- the inverse DCT ---- */
 
-/* List row `line` of the blocks of MCUs [column, end), which are decoded; blocks outside the image
- * are not needed. Returns how many. */
+/* Collect the blocks of row `line` in MCUs [column, end), which are decoded, that lie in the image.
+ * Returns their number. */
 static uint32_t list_row(const struct baseline *decoder, const struct baseline_plane *plane,
                          uint32_t line, uint32_t column, uint32_t end, struct idct_block *blocks)
 {
@@ -338,8 +341,8 @@ static int transform(const struct baseline *decoder, uint32_t column, uint32_t e
 
 /* ---- a row ---- */
 
-/* Decode and transform the MCUs of the region in a row. Some at a time: their coefficients stay in
- * the first-level cache. */
+/* Decode and transform the MCUs of the region in a row, a chunk at a time, so that coefficients
+ * stay in the L1 cache. */
 static int decode_region(struct baseline *decoder)
 {
     for (uint32_t end, column = decoder->first_column; column < decoder->end_column; column = end) {
@@ -413,17 +416,17 @@ static int decode_row(struct baseline *decoder)
 
 /* ---- scans of a progressive image (ITU-T T.81, annex G) ----
  *
- * They give coefficients of the whole image, which are transformed afterwards as those of a
- * baseline image are. Most blocks of most scans are empty, so a block without AC coefficients is a
- * DC value and a mask alone, and runs of such blocks cost nothing. What libjpeg would warn of, and
- * what it would smooth since bits are missing at the end, is left to it. */
+ * Scans are decoded into coefficients of the whole image, which are then transformed like those of
+ * a baseline image. Most blocks are empty in most scans, so a block without AC coefficients is only
+ * a DC value and a mask, and runs of such blocks cost nothing. Images that libjpeg would warn
+ * about, or whose last bits are missing so that it would smooth them, are left to libjpeg. */
 
-/* A scan, and where it stands. */
+/* A scan and its state. */
 struct progressive_pass {
     struct baseline *decoder;
     const struct markers_pass *head;
     int32_t dc[MARKERS_COMPONENTS]; /* predictors */
-    uint32_t ended;                 /* blocks from here on that have no more symbols in this scan */
+    uint32_t ended;                 /* blocks ahead without more symbols in this scan */
 };
 
 /* Decode the DC value of a block: its first bits, or one more. */
@@ -450,7 +453,7 @@ static bool decode_dc(struct progressive_pass *pass, struct bits *bits, uint32_t
     return sum >= INT16_MIN && sum <= INT16_MAX && value >= INT16_MIN && value <= INT16_MAX;
 }
 
-/* Blocks [index, end) of a row of a component. */
+/* Decode blocks [index, end) of a row of a component. */
 static bool decode_blocks(struct progressive_pass *pass, uint32_t component, size_t index,
                           size_t end)
 {
@@ -474,7 +477,7 @@ static bool decode_blocks(struct progressive_pass *pass, uint32_t component, siz
     return bits_end(&bits, &decoder->stream);
 }
 
-/* MCUs [column, column + count) of all components. */
+/* Decode the DC values of MCUs [column, column + count) of all components. */
 static bool decode_dc_mcus(struct progressive_pass *pass, uint32_t row, uint32_t column,
                            uint32_t count)
 {
@@ -504,7 +507,7 @@ static int decode_pass(struct baseline *decoder)
     const struct baseline_plane *plane = &decoder->planes[component];
     uint32_t columns = decoder->mcu_columns, rows = decoder->mcu_rows;
 
-    if (pass.head->count == 1) { /* has no blocks beyond the image */
+    if (pass.head->count == 1) { /* a scan of one component has no blocks outside the image */
         columns = divide_up(divide_up(decoder->markers.width * plane->h, decoder->h_most), 8);
         rows = divide_up(divide_up(decoder->markers.height * plane->v, decoder->v_most), 8);
     }
@@ -530,7 +533,7 @@ static int decode_passes(struct baseline *decoder)
 {
     struct markers *markers = &decoder->markers;
     const struct markers_pass *pass = &markers->pass;
-    int8_t low[MARKERS_COMPONENTS][64]; /* bit that each coefficient has; none yet: negative */
+    int8_t low[MARKERS_COMPONENTS][64]; /* lowest bit of each coefficient so far; none: negative */
 
     memset(low, -1, sizeof low);
     while (pass->count) {
@@ -688,7 +691,7 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
         decoder->h_most = component->h > decoder->h_most ? component->h : decoder->h_most;
         decoder->v_most = component->v > decoder->v_most ? component->v : decoder->v_most;
     }
-    /* One component is stored block by block, whatever its factors. */
+    /* A single component is stored block by block, whatever its sampling factors. */
     decoder->group_rows = decoder->plane_count > 1 ? 1 : markers->components[0].v;
     decoder->mcu_columns = divide_up(markers->width, 8 * decoder->h_most);
     decoder->mcu_rows = divide_up(markers->height, 8 * decoder->v_most);
@@ -730,7 +733,7 @@ int baseline_open(struct baseline *decoder, const void *jpeg, size_t bytes,
 
 /* ---- the region ---- */
 
-/* Give out aligned pieces of one block; without a block, only add up. */
+/* Hand out aligned pieces of one memory block; without a block, only add up their sizes. */
 struct baseline_carver {
     uint8_t *memory;
     size_t used;
@@ -817,7 +820,8 @@ static void prepare_region(struct baseline *decoder, void *memory)
     }
     decoder->blocks++;
     decoder->skip_blocks++;
-    /* The tables of a row's blocks, whose DC value alone counts if they are one sample. */
+    /* Set the tables of a row's blocks; of blocks that shrink to one sample only the DC value is
+     * needed. */
     struct entropy_block *block = decoder->blocks;
     struct entropy_skip_block *skip = decoder->skip_blocks;
     for (uint32_t column = 0; column < decoder->mcu_columns; column++)
@@ -886,7 +890,7 @@ int baseline_finish_points(struct baseline *decoder)
 {
     if (decoder->markers.is_progressive)
         return BASELINE_OTHER;
-    decoder->first_row = decoder->mcu_rows; /* the rest is stepped over */
+    decoder->first_row = decoder->mcu_rows; /* skip the rest */
     while (decoder->decoded_rows < decoder->mcu_rows)
         if (decode_row(decoder))
             return BASELINE_OTHER;
@@ -911,7 +915,8 @@ uint32_t baseline_last_entry(const struct baseline *decoder)
                                 : decoder->first_row;
 }
 
-/* The row of samples next to the nearest one, on the side of pixel row y; at the edge, itself. */
+/* Return the second nearest row of samples to pixel row y; at the edge of the image the nearest
+ * one. */
 static const uint8_t *far_row(const struct baseline_plane *plane, uint32_t y)
 {
     const uint32_t near = y / 2, below = near + 1 < plane->height ? near + 1 : near;
@@ -919,8 +924,8 @@ static const uint8_t *far_row(const struct baseline_plane *plane, uint32_t y)
     return plane_row(plane, y % 2 ? below : near - (near > 0)) - plane->origin;
 }
 
-/* Blend near and far rows, for pixels whose columns are interpolated. Returns where the first
- * one's is. */
+/* Blend near and far rows, for pixels whose columns are interpolated. Returns the address of the
+ * first one. */
 static uint16_t *blend_rows(const struct baseline_plane *plane, const struct kernels *kernels,
                             const struct baseline_region *region, uint32_t y, uint16_t *blend)
 {

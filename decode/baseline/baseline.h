@@ -29,7 +29,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* a library exports this page */
+#pragma GCC visibility push(default) /* a shared library exports what follows */
 
 #define BASELINE_VERSION 3 /* of this interface: grows when a caller must change */
 

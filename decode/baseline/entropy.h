@@ -63,9 +63,9 @@ struct huffman_book {
     uint8_t symbols[256];
 };
 
-/* Known by its address + 64 - the bits of its index: a shift count, and where to find entry 0,
- * HUFFMAN_AC_BITS further. Indices of all tables have an even number of bits: entries are aligned
- * to two bytes. */
+/* A table is referred to by its address + 64 - (bits of its index). The low bits are the shift
+ * count of the look-up, and entry 0 is HUFFMAN_AC_BITS bytes further. Indices of all tables have an
+ * even number of bits: entries are aligned to two bytes. */
 struct huffman_table {
     _Alignas(64) const struct huffman_book *book;
     uint8_t entries[64 + (sizeof(struct huffman_entry) << HUFFMAN_AC_BITS)];
@@ -160,7 +160,7 @@ struct huffman *baseline_huffman_find(struct huffman_cache *cache, const struct 
 bool baseline_huffman_list(struct huffman_codes *codes, const struct markers_table *table,
                            bool is_dc);
 
-/* Build those that few images need. */
+/* Build the tables that few images need. */
 void baseline_huffman_want_flat(struct huffman *huffman);
 void baseline_huffman_want_skip(struct huffman *huffman);
 
@@ -316,7 +316,7 @@ static inline uint32_t bits_find_code(const struct bits *bits, const struct huff
 struct baseline_stored {
     size_t columns;
     int16_t *dc;
-    uint64_t *nonzero; /* which AC coefficients are */
+    uint64_t *nonzero; /* bit mask: which AC coefficients are not zero */
     int16_t (*ac)[64]; /* in zigzag order; undefined if none is */
 };
 

@@ -22,16 +22,16 @@ BASELINE_NAME(entry)(huffman_reference table, uint64_t bits)
                                                         sizeof(struct huffman_entry) * index);
 }
 
-/* Its first byte: without the address of the others, which takes longer to add up. */
+/* Return the first byte of an entry. Does not compute the entry's address, which takes longer. */
 BASELINE_TARGET static inline uint8_t BASELINE_NAME(used)(huffman_reference table, uint64_t bits)
 {
     size_t index = (size_t)(bits >> ((uintptr_t)table & 63));
 
-    __asm__("" : "+r"(index)); /* not as part of the entry */
+    __asm__("" : "+r"(index)); /* keep gcc from deriving it from the entry's address */
     return table[HUFFMAN_AC_BITS + sizeof(struct huffman_entry) * index];
 }
 
-/* At least 56 bits are valid then. */
+/* Refill: at least 56 bits are valid then. */
 #define BASELINE_REFILL()                                \
     do {                                                 \
         bits |= entropy_big_endian(next) >> (left & 63); \
@@ -53,7 +53,7 @@ BASELINE_TARGET static inline uint8_t BASELINE_NAME(used)(huffman_reference tabl
         out[(entry)->position] = value1;                                    \
     } while (0)
 
-/* The end of a block's coefficients: those have the order of the blocks. */
+/* The end of a block's coefficients, which are in the order of the blocks. */
 #define BASELINE_END(block) \
     ((int16_t *)(bias + (uintptr_t)(block) * (ENTROPY_ALIGNMENT / sizeof *(block))))
 
@@ -162,8 +162,8 @@ BASELINE_TARGET static bool BASELINE_NAME(run)(struct entropy_stream *stream,
         mark->count = left;                                                    \
     } while (0)
 
-/* One look-up at position k. Each marks the next block: the last one, which ends this block, does
- * so rightly. */
+/* One look-up at position k. Each records the start of the next block; the last one, which ends
+ * this block, records the right place. */
 #define BASELINE_LOOK_UP()                                                                 \
     {                                                                                      \
         const struct huffman_skip *following = block->ac;                                  \
@@ -184,7 +184,7 @@ BASELINE_TARGET static bool BASELINE_NAME(run)(struct entropy_stream *stream,
 _Static_assert(sizeof(struct entropy_mark) == sizeof(struct entropy_skip_block),
                "one address is the other plus a bias");
 
-/* As run(), but nothing is kept. */
+/* Like run(), but keeps no coefficients. */
 BASELINE_TARGET static bool BASELINE_NAME(skip)(struct entropy_stream *stream,
                                                 const struct entropy_skip_block *block,
                                                 const struct entropy_skip_block *end,
@@ -285,7 +285,8 @@ BASELINE_TARGET static inline uint64_t BASELINE_NAME(deposit)(uint64_t bits, uin
 }
 #endif
 
-/* Return the blocks that end with this one: 2^run and some. */
+/* Return the length of a run of blocks that end here, this one included: 2^run plus the next `run`
+ * bits. */
 BASELINE_TARGET static inline uint32_t BASELINE_NAME(take_run)(struct bits *bits, uint32_t run)
 {
     const uint32_t more = (uint32_t)(bits->bits >> 1 >> (63 - run));
@@ -364,7 +365,7 @@ BASELINE_TARGET static inline uint64_t BASELINE_NAME(reverse)(uint64_t bits)
     return (bits >> 1 & UINT64_C(0x5555555555555555)) | (bits & UINT64_C(0x5555555555555555)) << 1;
 }
 
-/* A bit for each coefficient of the mask. Returns those that are set. */
+/* Read a bit for each coefficient of the mask. Returns the mask of those that are set. */
 BASELINE_TARGET static inline uint64_t BASELINE_NAME(take_bits)(struct bits *bits, uint64_t mask)
 {
     enum { MOST = 32 }; /* are valid */
@@ -385,8 +386,9 @@ BASELINE_TARGET static inline uint64_t BASELINE_NAME(take_bits)(struct bits *bit
 #define PROGRESSIVE_ENLARGE(block, mask, negative, unit) \
     BASELINE_NAME(enlarge)(block, mask, negative, unit)
 
-/* One unit away from zero, for the coefficients of a mask; from zero to a negative one for those of
- * another. All 64 as vectors: which ones is as good as random. */
+/* Move the coefficients of `mask` one unit away from zero, and set those of `negative`, which are
+ * zero, to minus one unit. All 64 are processed as vectors, since which ones change is as good as
+ * random. */
 BASELINE_TARGET static inline void BASELINE_NAME(enlarge)(int16_t *block, uint64_t mask,
                                                           uint64_t negative, int32_t unit)
 {
@@ -430,7 +432,8 @@ BASELINE_TARGET static inline bool BASELINE_NAME(refine)(struct bits *bits,
         }
         const uint64_t minus = size & ~(bits->bits >> 63);
         bits_drop(bits, size);
-        /* Past `run` coefficients that are zero to the next; all others get their bit. */
+        /* Skip `run` zero coefficients up to the next one; nonzero ones in between get one more bit
+         * each. */
         const uint64_t next = BASELINE_DEPOSIT(UINT64_C(1) << (code >> 4 & 15), open & ~mask);
         if (size && next == 0)
             return false;

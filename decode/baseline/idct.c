@@ -32,7 +32,7 @@
 #define ROW_6 21, 34, 37, 47, 50, 56, 59, 61
 #define ROW_7 35, 36, 48, 49, 57, 58, 62, 63
 
-/* Of two rows, in turns, columns 0 4 2 6; 7 1 3 5; of their first half, 0 2 1 3. */
+/* Interleave two rows: LEFT has columns 0 4 2 6, RIGHT 7 1 3 5, LOW 0 2 1 3 of their first half. */
 #define LEFT(a, b, c, d, e, f, g, h, A, B, C, D, E, F, G, H) a, A, e, E, c, C, g, G
 #define RIGHT(a, b, c, d, e, f, g, h, A, B, C, D, E, F, G, H) h, H, b, B, d, D, f, F
 #define LOW(a, b, c, d, e, f, g, h, A, B, C, D, E, F, G, H) a, A, c, C, b, B, d, D
@@ -46,7 +46,7 @@
 const uint16_t baseline_idct_positions[64] = {ROW_0, ROW_1, ROW_2, ROW_3,
                                               ROW_4, ROW_5, ROW_6, ROW_7};
 const uint16_t baseline_idct_pairs[64] = {EACH_PAIR(LEFT), EACH_PAIR(RIGHT)};
-/* Of a second block, 32 further. */
+/* A second block's positions are 32 further. */
 const uint16_t baseline_idct_low_pairs[64] = {LOW_02, LOW_13, 32, 35, 37, 44, 33, 40, 38,
                                               49,     34,     41, 39, 50, 36, 43, 45, 56};
 _Alignas(32) const uint8_t baseline_idct_zigzag[8][8][32] = {

@@ -56,13 +56,13 @@ BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(descale)(IDCT_VECTOR low
     return IDCT_OP(packs_epi32)(IDCT_SRAI(low, shift), IDCT_SRAI(high, shift));
 }
 
-/* The upper halves of two vectors of 32 bits, in turns, shifted on by 16 - `bits`. By a product:
- * that leaves the ports of shifts and shuffles alone. */
+/* The upper halves of two vectors of 32 bits, in turns, shifted on by 16 - `bits`. A product does
+ * it, which keeps the ports for shifts and shuffles free. */
 #define IDCT_HIGHS(a, b, bits) \
     IDCT_OP(mulhi_epi16)       \
     (IDCT_BLEND_ODD(IDCT_OP(srli_epi32)(a, 16), b), IDCT_OP(set1_epi16)((int16_t)(1 << (bits))))
 
-/* Two rows a vector: the left pairs of four rows, and the right ones. */
+/* Two rows per vector: the left pairs of four rows, and the right ones. */
 #define IDCT_TURN(upper, lower, left, right)            \
     do {                                                \
         left = IDCT_SHUFFLE_PAIRS(upper, lower, 0x88);  \
@@ -85,7 +85,7 @@ BASELINE_NAME(butterflies)(const IDCT_VECTOR even[4], const IDCT_VECTOR odd[4], 
     }
 }
 
-/* Four lines of eight values to eight sums each. is_sane: values 0 and 4 are. */
+/* Transform four lines of eight values into eight sums each. is_sane: values 0 and 4 are. */
 BASELINE_TARGET static inline __attribute__((always_inline)) void
 BASELINE_NAME(pass)(const IDCT_PAIRS in[4], int shift, bool is_sane, IDCT_VECTOR out[8])
 {
@@ -116,7 +116,7 @@ BASELINE_NAME(pass)(const IDCT_PAIRS in[4], int shift, bool is_sane, IDCT_VECTOR
     BASELINE_NAME(butterflies)(even, odd, out);
 }
 
-/* Eight columns of four sums to bytes, rows 0 and 1, then 2 and 3. */
+/* Convert eight columns of four sums to bytes: rows 0 and 1, then 2 and 3. */
 BASELINE_TARGET static inline __attribute__((always_inline)) void
 BASELINE_NAME(to_rows)(const IDCT_VECTOR sums[8], IDCT_VECTOR *upper, IDCT_VECTOR *lower)
 {
@@ -179,7 +179,7 @@ BASELINE_NAME(idct_lanes)(const struct idct_block *const *blocks,
 
 /* ---- of the low 4 x 4 coefficients ---- */
 
-/* Four lines of four values to eight sums each. */
+/* Transform four lines of four values into eight sums each. */
 BASELINE_TARGET static inline __attribute__((always_inline)) void
 BASELINE_NAME(low_pass)(const IDCT_PAIRS in[2], int shift, IDCT_VECTOR out[8])
 {
@@ -221,8 +221,8 @@ BASELINE_NAME(idct_low)(const struct idct_block *const *blocks,
 
 /* ---- any number of blocks ---- */
 
-/* Their numbers: low ones from the front, others from the end. Returns the count of the former.
- * Which is which is hard to predict: no branch. */
+/* Sort block numbers: low blocks from the front, others from the end. Returns the number of low
+ * ones. Without a branch, which would be hard to predict. */
 BASELINE_TARGET static inline size_t BASELINE_NAME(sort)(const struct idct_block *blocks,
                                                          size_t count, uint8_t order[IDCT_BLOCKS])
 {
@@ -270,7 +270,7 @@ BASELINE_TARGET static bool BASELINE_NAME(idct)(const struct idct_block *blocks,
 
 /* ---- to 4 x 4 samples: without row and column 4 ---- */
 
-/* Four lines of eight values to four sums each. */
+/* Transform four lines of eight values into four sums each. */
 BASELINE_TARGET static inline __attribute__((always_inline)) void
 BASELINE_NAME(pass_to_four)(const IDCT_PAIRS in[4], int shift, IDCT_VECTOR out[4])
 {
@@ -290,7 +290,7 @@ BASELINE_NAME(pass_to_four)(const IDCT_PAIRS in[4], int shift, IDCT_VECTOR out[4
     out[3] = IDCT_OP(sub_epi32)(sum, outer);
 }
 
-/* Four columns of four sums to bytes, rows 0 to 3. */
+/* Convert four columns of four sums to bytes, rows 0 to 3. */
 BASELINE_TARGET static inline IDCT_VECTOR BASELINE_NAME(to_rows_of_four)(const IDCT_VECTOR sums[4])
 {
     enum { BITS = 32 - IDCT_FOUR_SHIFT_2 };
@@ -348,7 +348,7 @@ IDCT_REDUCED(to_four, lanes_to_four)
 /* ---- to 2 x 2 samples: of the even inputs, the first one alone counts ---- */
 
 #ifdef IDCT_SHUFFLE_PAIRS
-/* Four lines of eight values to two sums each. */
+/* Transform four lines of eight values into two sums each. */
 BASELINE_TARGET static inline __attribute__((always_inline)) void
 BASELINE_NAME(pass_to_two)(const IDCT_PAIRS in[4], IDCT_VECTOR out[2])
 {
@@ -443,7 +443,7 @@ IDCT_REDUCED(to_two, lanes_to_two)
         return good;                                                                             \
     }
 
-/* To natural order, dequantised; products wrap. Returns false if a value of the first row is beyond
+/* Dequantise into natural order; products wrap. Returns false if a value of the first row is beyond
  * what plain and vector code shift alike. */
 BASELINE_TARGET static inline bool BASELINE_NAME(dequantise)(const int16_t *coefficients,
                                                              const uint16_t *quantisers,
@@ -515,7 +515,7 @@ BASELINE_EACH(four)
 #endif
 
 #ifndef IDCT_SHUFFLE_PAIRS
-/* Of the even inputs, the first one alone counts. */
+/* Only the first even input counts. */
 static inline uint32_t BASELINE_NAME(odd_of_two)(const int32_t *in, int step)
 {
     return (uint32_t)(in[step] * IDCT_3_624) - (uint32_t)(in[3 * step] * IDCT_1_272) +

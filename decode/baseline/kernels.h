@@ -12,8 +12,8 @@
  *
  * Plain C that compilers vectorise, compiled once per CPU (kernels_template.h). */
 
-/* The next three go on to a multiple of COLOUR_STEP, so that no rest is left to scalar code: all
- * arrays have room for that, filled with anything. */
+/* The next three process counts rounded up to a multiple of COLOUR_STEP, so that no rest is left to
+ * scalar code: all arrays have room for that, with any contents. */
 enum { COLOUR_STEP = 32 };
 
 static inline uint32_t colour_steps(uint32_t count)
@@ -58,7 +58,7 @@ struct idct_block {
     uint8_t *output;
 };
 
-/* The same ones in each order that a level wants. */
+/* The quantisers in each order that some level needs. */
 struct idct_quantisers {
     uint16_t natural[64], zigzag[64];
     uint16_t twice[8][16]; /* each eight of zigzag, for two blocks side by side */
@@ -68,7 +68,7 @@ void baseline_idct_prepare(struct idct_quantisers *quantisers, const uint16_t na
 
 /* Transform to 8 x 8 samples, or to fewer: 4 x 4, 2 x 2 or 1 x 1. All outputs have the same stride.
  * Returns false, the samples then arbitrary, if libjpeg's plain and vector code for fewer samples
- * may differ, since coefficients are as no encoder writes them. */
+ * may differ, because no encoder writes such coefficients. */
 typedef bool idct_each(const struct idct_block *blocks, size_t count,
                        const struct idct_quantisers *quantisers, size_t stride);
 
@@ -79,8 +79,9 @@ extern const uint16_t baseline_idct_positions[64];
  * the first 16 count. */
 extern const uint16_t baseline_idct_pairs[64], baseline_idct_low_pairs[64];
 
-/* Bytes of a row, its columns in that order, that coefficients [8 x from, 8 x from + 8) in zigzag
- * order contribute: an index into those, or 0x80 for a zero. For two blocks side by side. */
+/* For each byte of a row, whose columns are in that order: its index among the bytes of
+ * coefficients [8 x from, 8 x from + 8) in zigzag order, or 0x80 if it is not one of these. For two
+ * blocks side by side. */
 extern const uint8_t baseline_idct_zigzag[8][8][32], baseline_idct_low_zigzag[2][4][32];
 
 /* All ones at zigzag positions outside of the low 4 x 4. */
@@ -129,8 +130,8 @@ enum { IDCT_SANE_ONE = 4000 };
 
 /* ---- a level ---- */
 
-/* What compilers make a branch, mispredicted at every block's end: moves if byte 0 of the entry is
- * negative. */
+/* Moves if byte 0 of the entry is negative, which compilers would make a branch that is
+ * mispredicted at every block's end. */
 #if defined __x86_64__
 #define BASELINE_CMOVS(entry, a, x, b, y, c, z)                              \
     __asm__("testb %b3, %b3\n\tcmovs %4, %0\n\tcmovs %5, %1\n\tcmovs %6, %2" \
@@ -173,8 +174,8 @@ extern const struct kernels baseline_kernels_neon;
 int baseline_kernels_best_level(void);
 const struct kernels *baseline_kernels_of(int level);
 
-/* Whose scans of progressive images to use. Zen 1 and 2 deposit bits (PDEP) by microcode, some
- * cycles each; for AVX-512 gcc keeps what does not fit into registers in vectors: 1.1 times as
+/* Return the kernels whose progressive scans to use. Zen 1 and 2 deposit bits (PDEP) by microcode,
+ * some cycles each; for AVX-512 gcc keeps what does not fit into registers in vectors: 1.1 times as
  * long. */
 const struct kernels *baseline_kernels_progressive(const struct kernels *kernels);
 

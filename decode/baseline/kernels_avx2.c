@@ -156,7 +156,7 @@ BASELINE_TARGET static inline void avx2_more_pixels(uint8_t *at, const __m256i v
 
 #define PROGRESSIVE_ENLARGE(block, mask, negative, unit) avx2_enlarge(block, mask, negative, unit)
 
-/* All ones where the lowest 16 bits are. */
+/* Set all bits of the words whose bit is set in the lowest 16. */
 BASELINE_TARGET static inline __m256i avx2_spread(uint64_t mask)
 {
     const __m256i places =

@@ -113,7 +113,7 @@ static inline uint8x16x4_t neon_half(const int16_t *coefficients,
                            neon_load(coefficients, quantisers, first + 3)}};
 }
 
-/* Bytes of eight values of which the positions are at `at`, those of the first row first. */
+/* Byte indices of the eight values at `at`, first row first. */
 static inline uint8x16_t neon_bytes(const uint16_t *at)
 {
     const uint16x8_t turns = vld1q_u16(at), rows = vuzp1q_u16(turns, vextq_u16(turns, turns, 1));

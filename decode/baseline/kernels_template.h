@@ -38,7 +38,7 @@ BASELINE_TARGET static void BASELINE_NAME(blend)(const uint8_t *restrict near,
     ((uint32_t)(a) << 24 | (uint32_t)(b) << 16 | (uint32_t)(c) << 8 | (uint32_t)(d))
 #endif
 
-/* Stores of two bytes: vector code of 16 bits. */
+/* Stores pairs of bytes as 16 bits, so that the compiler vectorises with elements of 16 bits. */
 BASELINE_TARGET static void BASELINE_NAME(double)(const uint16_t *restrict in, uint32_t count,
                                                   uint32_t even, uint32_t odd,
                                                   uint8_t *restrict out)
@@ -150,7 +150,8 @@ BASELINE_TARGET static inline COLOUR_VECTOR BASELINE_NAME(thrice)(const uint16_t
     return COLOUR_OP(add_epi16)(COLOUR_OP(add_epi16)(once, once), once);
 }
 
-/* Twice COLOUR_PIXELS of them: even and odd ones by themselves until they are bytes. */
+/* Convert 2 * COLOUR_PIXELS pixels: even and odd ones stay in separate vectors until they are
+ * bytes. */
 BASELINE_TARGET static inline __attribute__((always_inline)) void
 BASELINE_NAME(rgbx_twice_vector)(const uint8_t *y, const uint16_t *cb, const uint16_t *cr,
                                  COLOUR_VECTOR even, COLOUR_VECTOR odd, uint8_t *rgbx)

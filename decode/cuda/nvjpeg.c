@@ -130,8 +130,8 @@ struct device_batch {
     uint32_t begun;   /* the size of batches that the state is for */
     char engine[128]; /* the GPU, and what decodes there */
     char notice[128]; /* of the first batch that was refused; empty: none was */
-    /* Each a part of a whole: device memory for images, pinned memory for files, and tables in
-     * both. */
+    /* Pools that images take their parts from: device memory for pixels, pinned memory for files,
+     * and both for tables. */
     struct device_space {
         uint8_t *start;
         uint64_t bytes, used;
@@ -159,7 +159,8 @@ static int check_status(int status, const char *what)
                 library_status_text(status));
 }
 
-/* With JPEG engines, if they are wanted and the GPU has any. */
+/* Start nvJPEG on the GPU's JPEG engines, if they are wanted and it has any, else on its
+ * multiprocessors. */
 static int open_engine(struct device_batch *batch, int engine)
 {
     int status = LIBRARY_ARCH_MISMATCH;
@@ -335,8 +336,8 @@ static int device_batch_run(struct device_batch *batch, bool decoded[NVJPEG_IMAG
         snprintf(batch->notice, sizeof batch->notice,
                  "nvJPEG refused a batch of %d images (%s): the CPU decoded them", count,
                  library_status_text(status));
-    /* An image is looked at before it is resized: had nvJPEG not written its end by then, its row
-     * would be wrong, whatever was there later. */
+    /* Check the end of an image before it is resized: if nvJPEG has not written it by then, the row
+     * is wrong, whatever is written later. */
     if (good && ((code = device_find_marks(images, batch->count, batch->device_marks, stream)) ||
                  (code = device_resize(images, batch->count, batch->side, batch->side, batch->tiles,
                                        stream)) ||
@@ -386,7 +387,7 @@ static int decode_on_cpu(struct nvjpeg_state *state, const struct decode_source 
     const int code = decoder_decode(&state->cpu, source, view, row);
 
     state->shown = *state->cpu.traits.shown;
-    /* These three are counted for all images by who calls. */
+    /* The caller counts these three for all images. */
     state->cpu.figures.images = state->cpu.figures.bytes = state->cpu.figures.failed = 0;
     decode_figures_add(figures, &state->cpu.figures);
     state->cpu.figures = (struct decode_figures){0};

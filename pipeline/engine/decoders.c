@@ -81,7 +81,7 @@ static int fail_image(const struct sample *sample, const struct shard *shard, in
     return code;
 }
 
-/* The time is not that of decoding. */
+/* Count the time apart from decoding. */
 static void count_hint_time(struct worker *worker, uint64_t start_ns)
 {
     const struct engine_config *config = worker->decoders->config;
@@ -104,12 +104,12 @@ static void want_hint(struct worker *worker, const struct sample *sample,
 {
     const uint64_t start_ns = clock_now_ns();
     const struct format_scratch *scratch = &worker->scratch;
-    /* What a format keeps there is at its beginning. */
+    /* The format keeps the name, if at all, at the start of the scratch buffer. */
     const size_t used = is_in_scratch(scratch, sample->name) ? sample->name_bytes : 0;
 
     if (!is_in_scratch(scratch, sample->image)) {
         if (sample->image_bytes > scratch->capacity - used)
-            return; /* never: both are parts of the record */
+            return; /* cannot happen: both are parts of the record */
         uint8_t *to = (uint8_t *)scratch->bytes + scratch->capacity - sample->image_bytes;
         source->bytes = memcpy(to, sample->image, sample->image_bytes);
     }
@@ -149,7 +149,7 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
     else if (row)
         memset(row, 0, worker->decoder.traits.row_bytes);
     if (code >= 0 && config->job->decode.digest) {
-        /* Of label and image as stored, independent of order and decoder. */
+        /* Digest of label and image as stored, independent of order and decoder. */
         const uint64_t image = (uint64_t)(uint32_t)sample.image_bytes << 32 |
                                crc32c(0, sample.image, sample.image_bytes);
         const uint64_t hash = random_hash(image, (uint64_t)(uint32_t)sample.label, 0);
@@ -160,7 +160,7 @@ static int decode_mapped(struct worker *worker, const struct fetch *fetch, void 
         return fail_image(&sample, shard, code);
     if (code)
         return code;
-    /* Also in place of a stale one, which decoding has shown. */
+    /* Also replace a hint that decoding has shown to be stale. */
     if (worker->decoder.figures.stale > stale && wants_hint)
         want_hint(worker, &sample, &source);
     if (source.wants_hint) {
@@ -268,8 +268,8 @@ static void trace_record(struct worker *worker, const struct fetch *fetch, uint6
                                        fetch->address % batch_size}});
 }
 
-/* Finish what was begun. code: a failure so far, which remains, with its reason. Returns the first
- * that is to stop the run, or 0. */
+/* Finish the records that were begun. A failure in `code` is returned and keeps its reason. Returns
+ * the first failure that must stop the run, or 0. */
 static int finish_records(struct worker *worker, int code, struct batch_account *account)
 {
     char reason[FAIL_REASON_BYTES]; /* not held: reasons of later ones are noted */

@@ -30,9 +30,9 @@ struct budget {
     uint64_t available;
 };
 
-/* Return the memory still available to this rank: its share of the machine's or of the control
- * group's memory, or the rest of --memory-limit, of which a network already uses held_bytes;
- * and which of these decides. */
+/* Return the memory still available to this rank, and what limits it: its share of the machine's or
+ * control group's memory, or the rest of --memory-limit, of which a network already uses
+ * held_bytes. */
 static struct headroom budget_headroom(const struct engine_config *config, uint64_t held_bytes)
 {
     const uint64_t limit_bytes = config->job->cold.memory_limit_bytes;
@@ -258,9 +258,9 @@ void account_step(struct account *account, const struct trainer_times *times)
 
     account->step_ns = 0;
     epoch->wait_ns += times->wait_ns;
-    /* The wait before the step is known. The meter has it, and maybe too much: the trainer knows
-     * that a device still computed, or that a batch was ready. That is in the step, and a timeline
-     * would show the time twice. */
+    /* The wait before the step is now known. The meter may already have counted more: only the
+     * trainer knows that a device was still computing, or that a batch was ready. That time belongs
+     * to the step, and must not appear twice in a timeline. */
     if (times->wait_ns > account->told_wait_ns)
         tell_wait(account, times->wait_ns - account->told_wait_ns);
     account->told_wait_ns -= times->wait_ns;
@@ -281,7 +281,7 @@ void account_step(struct account *account, const struct trainer_times *times)
         if (times->compute_ns && end_ns > epoch->first_step_ns)
             epoch->first_step_ns = end_ns;
     }
-    /* Of what the steps took, the meter already knows a part. */
+    /* The meter already knows a part of the steps' time. */
     const uint64_t busy_ns =
         times->compute_ns + times->upload_ns + times->exchange_ns + times->update_ns;
     const uint64_t told_ns = busy_ns < account->told_ns ? busy_ns : account->told_ns;
@@ -302,7 +302,7 @@ struct engine {
     struct account account;
     struct trace_ring *trace; /* of the main thread, in a run that is traced */
     uint64_t held_bytes;      /* part of --memory-limit that a network already uses */
-    /* Of the run and epoch under way. */
+    /* State of the current run and epoch. */
     const struct engine_hooks *hooks;
     struct result_epoch *epoch;
     uint64_t draws, next_tick_ns;
@@ -361,7 +361,8 @@ int engine_reach(struct engine *engine, struct reach *reach)
 
     if (fd >= 0)
         close(fd);
-    /* As long again when its mark is met; 128 KiB where it is unknown. */
+    /* Twice the read-ahead: the kernel reads as far again when a read meets its mark. 128 KiB if it
+     * is unknown. */
     return reach_make(reach, &engine->plan, &engine->resume,
                       order_rank_samples(&config->job->order), 2 * (ahead ? ahead : 128 << 10));
 }
@@ -432,8 +433,8 @@ int engine_create(const struct engine_config *config, struct result *result, str
     }
     if (code)
         return code;
-    /* The trainer's memory for the rows. Fault in, off the clock, those of each batch that a set of
-     * this size can fill. */
+    /* Get the trainer's memory for rows, and fault in, off the clock, each batch that a set of this
+     * size can fill. */
     const size_t batch_bytes = decoder.row_bytes * batch_size;
     if (batch_bytes && !(engine->rows = trainer_allocate(&engine->trainer, batch_bytes * buffers)))
         return -ENOMEM;
@@ -659,7 +660,8 @@ static int run_epoch(struct engine *engine, struct result_epoch *epoch, uint64_t
             account_step(account, &times);
         } while (code == 1);
     }
-    /* Both moments are while the clock runs: no stage waits longer than its threads had time. */
+    /* Both readings are taken while the clock runs, so no stage waits longer than its threads had
+     * time. */
     const struct result_waits now = waits_of(engine);
     epoch->wall_ns = clock_now_ns() - epoch->start_ns;
     epoch->waits = (struct result_waits){

@@ -85,22 +85,22 @@ struct account {
     /* of the current epoch */
     struct result_epoch *epoch;
     struct pace taken;     /* samples taken by the trainer over time */
-    uint64_t idle_ns;      /* the trainer is idle since, as far as it is on the meter */
-    uint64_t waited_ns;    /* idle before the step to come */
-    uint64_t order_ns;     /* of that for the epoch's order */
-    uint64_t step_ns;      /* the step under way is on the meter until then; 0: no step */
-    uint64_t told_ns;      /* on the meter, of steps whose times are not known yet */
-    uint64_t told_wait_ns; /* the same of waits, too much if a device computed */
-    uint64_t owed_wait_ns; /* of these, no longer to be told of waits to come */
+    uint64_t idle_ns;      /* idle since then; the time before is on the meter */
+    uint64_t waited_ns;    /* idle time before the next step */
+    uint64_t order_ns;     /* part of waited_ns spent on the epoch's order */
+    uint64_t step_ns;      /* the step is on the meter until then; 0: no step */
+    uint64_t told_ns;      /* on the meter, of steps with unknown times */
+    uint64_t told_wait_ns; /* the same for waits; too large if a device computed */
+    uint64_t owed_wait_ns; /* excess of told_wait_ns, to subtract from later waits */
 };
 
 /* Count a batch that the trainer took at taken_ns and whose step has ended or begun; after idle_ns
  * was set to the end of its call, before its times are added. */
 void account_batch(struct account *account, const struct batch *batch, uint64_t taken_ns);
-/* An epoch's clock runs from its start to the end of its last step, and the trainer is at a step or
- * idle: it waits for the epoch's order, for a batch, or for what the host does between two steps.
- * account_idle(): it still is. A meter that learned of waits and steps when they end would show a
- * long one as neither wait nor work. */
+/* An epoch's clock runs from its start to the end of its last step. Meanwhile the trainer is either
+ * at a step or idle: waiting for the epoch's order, for a batch, or for what the host does between
+ * two steps. account_idle() reports that it is still idle. A meter that learned of waits and steps
+ * when they end would show a long one as neither wait nor work. */
 void account_idle(struct account *account, uint64_t now_ns);
 /* The trainer may know the epoch's order now. */
 void account_order(struct account *account, uint64_t now_ns);
@@ -109,9 +109,9 @@ uint64_t account_step_begin(struct account *account, uint64_t now_ns);
 void account_step_goes_on(struct account *account, uint64_t now_ns);
 /* Add the times of a step, or of an earlier step that ended later than its call. */
 void account_step(struct account *account, const struct trainer_times *times);
-/* Its part for the steady state, in which samples are taken as fast as they are read, so the amount
- * in memory neither grows nor shrinks. The first quarter of the reads, which fills memory and may
- * spend a device's burst credit, is left out: the rest is the sustained rate. */
+/* Add the figures of the steady state, in which samples are taken as fast as they are read, so the
+ * amount in memory neither grows nor shrinks. The first quarter of the reads, which fills memory
+ * and may spend a device's burst credit, is left out: the rest is the sustained rate. */
 void account_reads(struct account *account, const struct loader_figures *loader);
 
 #endif

@@ -184,8 +184,8 @@ int invariants_run(const struct result *result, const struct result_run *run)
 /* ---- the verdict ---- */
 
 static const double SHARE_LEAST = 98; /* percent of the bytes delivered */
-/* A count that is not of this job alone and larger than this includes reads of others, whose share
- * is unknown: percent of what this job may have read with all that was read ahead. */
+/* In percent of what this job may have read with all read-ahead. A count that includes other
+ * processes and exceeds this contains their reads, whose share is unknown. */
 static const double SHARE_MOST = 150;
 
 /* The bytes of this run came from a cache that was thought to be cold. */

@@ -191,8 +191,8 @@ static void name_cpu(const char *proc, char *name, size_t bytes)
 }
 
 /* On x86 the hypervisor bit (CPUID leaf 1, ECX bit 31) is among the CPU flags. AArch64 has no such
- * bit: there a device tree tells (linux,dummy-virt is a machine that exists only under QEMU and the
- * like), Xen, or DMI. */
+ * bit: there look for a device tree (linux,dummy-virt is a machine that exists only under QEMU and
+ * the like), Xen, or DMI. */
 bool machine_is_virtual(const char *proc, const char *sys)
 {
     static const char *const files[] = {"class/dmi/id/product_name", "class/dmi/id/sys_vendor",
@@ -224,7 +224,8 @@ bool machine_is_virtual(const char *proc, const char *sys)
         return true;
     if (find_text(proc, "device-tree/compatible", text) && strcmp(text, "linux,dummy-virt") == 0)
         return true;
-    /* What the firmware says, as systemd-detect-virt has them, and Azure and Alibaba. */
+    /* Firmware strings of hypervisors: those that systemd-detect-virt knows, and Azure and
+     * Alibaba. */
     /* Amazon's machines without a hypervisor: c7g.metal, m8g.metal-24xl. */
     if (find_text(sys, files[0], text) && strstr(text, ".metal"))
         return false;
@@ -437,7 +438,7 @@ int witness_make_cold(struct witness *witness, const struct job_plugins *plugins
             code = drop_and_look(witness, leads, reach, observer, &mine);
         code = ranks_meet(ranks, code, NULL);
     }
-    /* What the others looked at is in memory again: dentries and inodes. */
+    /* The other ranks' checks brought dentries and inodes into memory again. */
     if (code == 0 && leads && reach && ranks->place.local_ranks > 1 && mine.metadata_dropped) {
         const char *how;
         mine.metadata_dropped = drop_system(NULL, settings->drop_timeout_ns, observer, &how) == 0;
@@ -449,7 +450,7 @@ int witness_make_cold(struct witness *witness, const struct job_plugins *plugins
         server_make_cold(&request, &mine.server);
         mine.dropped |= mine.server.drop.made && mine.server.drop.status == 0;
     }
-    for (int turn = 0; turn < 2; turn++) { /* of several that refuse none is named */
+    for (int turn = 0; turn < 2; turn++) { /* no rank is named if several refuse */
         if (code == 0 && leads == (turn == 0))
             code = check_strict(witness, plugins->direct, &mine);
         code = ranks_meet(ranks, code, NULL);

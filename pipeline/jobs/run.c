@@ -442,8 +442,8 @@ static int run_rounds(struct experiment *experiment)
         /* Rates of unlike amounts of work can be compared, but not without saying so. */
         if (samples != first_samples)
             result_notice(result,
-                          "unlike amounts are compared: %llu samples in a run, against %llu; "
-                          "start-up weighs more in the shorter run",
+                          "runs of different sizes are compared: %llu samples in a run, against "
+                          "%llu; start-up weighs more in the shorter run",
                           (unsigned long long)samples, (unsigned long long)first_samples);
     }
     return code;

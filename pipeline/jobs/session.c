@@ -421,8 +421,8 @@ static int save_hints(void *context)
     int code = sidecar_check_shards(session->catalog, NULL);
 
     if (code == 0) {
-        /* Another program may have written hints since the job began. A file that cannot be read
-         * now would be replaced by one with fewer, but not one that is useless. */
+        /* Another program may have written hints since the job began. Do not replace a file that
+         * merely cannot be read now, by one with fewer hints; a useless one may go. */
         code = hints_file_load(session->catalog, &present);
         if (code == -EINVAL || code == -ESTALE || code == -EPERM || code == -EISDIR)
             code = 0;
@@ -457,7 +457,7 @@ int keep_hints(struct session *session, int code)
                                   .records = hinting->records,
                                   .images = hinting->images,
                                   .decode_ns = counter_get(&hinting->ns)};
-    hints_destroy(catalog->hints); /* makes room */
+    hints_destroy(catalog->hints); /* free memory for the ones to be loaded */
     catalog->hints = NULL;
     int kept = is_kept ? collect_hints(session->ranks, hinting, told) : 0;
     if (is_kept && kept == 0 && session->ranks->place.rank == 0 && told->records > 0)
@@ -468,7 +468,7 @@ int keep_hints(struct session *session, int code)
     told->were_made = told->records > 0;
     hinting_close(hinting);
     if (code == 0) {
-        code = ranks_meet(session->ranks, 0, NULL); /* it is written */
+        code = ranks_meet(session->ranks, 0, NULL); /* wait until the file is written */
         if (code)
             snprintf(reason, sizeof reason, "%s", fail_reason());
         if (decoder_uses_hints(&session->plugins->decoder) &&
@@ -480,13 +480,12 @@ int keep_hints(struct session *session, int code)
     fail_clear();
     const bool tells = session->ranks->place.rank == 0;
     if (code == 0 && tells && !told->were_made)
-        result_notice(session->result,
-                      "entry points of all images drawn were there: none were made");
+        result_notice(session->result, "entry points of all images drawn existed: none were made");
     else if (code == 0 && tells && told->path[0] == '\0')
         result_notice(session->result, "entry points were not kept: %s", told->reason);
     if (code == 0)
         return 0;
-    /* Interrupted, only the reason is sure to be shown. */
+    /* After an interruption only this reason is certain to be printed. */
     if (!tells || !told->were_made)
         return fail(code, "%s", reason);
     if (told->path[0])

@@ -76,8 +76,9 @@ int session_after_epoch(void *session, struct result_epoch *epoch, int code); /*
  * failed. A hook. */
 int session_tick(void *session);
 
-/* Collective check after what asks session_tick(): a rank that failed ends that on the others, too.
- * It waits for them a few seconds only, so not for where one may be saving something. */
+/* Collective check after work that calls session_tick(): if a rank failed, this ends the work on
+ * the others, too. It waits only a few seconds for them, so do not use it where one may be saving
+ * something. */
 int session_meet(struct session *session, int code);
 
 /* Find the data set of a job, with format, catalog and reader. Off the clock. plugins: from
@@ -87,11 +88,11 @@ int session_meet(struct session *session, int code);
 int find_data(const struct job *job, struct ranks *ranks, const struct format_scan *scan,
               struct job_plugins *plugins, struct catalog **catalog, struct result *result);
 
-/* Write the hints that an epoch made where those of the data set are; those of records that were
- * not drawn, or have good ones, stay as they are there. Rank 0 writes the hints of all ranks, and
- * then all ranks load them for later epochs. Once only, while no decode thread works. code: the
- * status of the epoch, which is returned: if it failed, only an interrupted process that is alone
- * writes what it has. A failure to write is none of the job's. Collective if code is 0. */
+/* Write the hints that an epoch made to those of the data set. Hints already there stay, if their
+ * records were not drawn or the hints are good. Rank 0 writes the hints of all ranks, and then all
+ * ranks load them for later epochs. Once only, while no decode thread works. code: the status of
+ * the epoch, which is returned: if it failed, only an interrupted process that is alone writes what
+ * it has. A failure to write does not fail the job. Collective if code is 0. */
 int keep_hints(struct session *session, int code);
 
 #endif

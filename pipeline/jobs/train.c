@@ -238,8 +238,8 @@ static int open_network(struct training_run *training)
     result->activation_bytes = training_activation_bytes(&training->network);
     snprintf(result->precision, sizeof result->precision, "%s",
              training_precision(&training->network));
-    /* Every rank reads the file. It is told: curves that begin with trained weights say little
-     * about a recipe. */
+    /* Every rank reads the file. A notice says so: curves that begin with trained weights say
+     * little about a recipe. */
     code = job->final_weights ? file_draft_check(job->final_weights) : 0;
     if (code || !job->initial_weights)
         return code;
@@ -318,8 +318,8 @@ static int resume(struct training_run *training)
     /* A forgotten option must not replace days of training, nor --restart what is no checkpoint. */
     if (!job->resume && !job->restart && file_exists(training->checkpoint_path))
         return fail(EEXIST,
-                    "%s: a checkpoint is there already: add --resume, or --restart to replace it, "
-                    "or name another folder",
+                    "%s: a checkpoint exists: add --resume, or --restart to replace it, or name "
+                    "another folder",
                     training->checkpoint_path);
     if (!job->resume)
         return checkpoint_check_replaced(training->checkpoint_path);
@@ -330,8 +330,8 @@ static int resume(struct training_run *training)
     if (training->network.step != position.epoch * steps_per_epoch)
         return fail(EINVAL,
                     "%s: made with %llu updates in %llu epochs, and this data set gives %llu per "
-                    "epoch: the learning rate would not go on where it was; resume with the same "
-                    "data set and limits",
+                    "epoch: the learning rate would not continue where it was; resume with the "
+                    "same data set and limits",
                     training->checkpoint_path, (unsigned long long)training->network.step,
                     (unsigned long long)position.epoch, (unsigned long long)steps_per_epoch);
     note_differences(position.settings, training->settings, &training->result->result);
@@ -367,7 +367,8 @@ static int find_sets(struct training_run *training)
         const struct result *found = &training->evaluation;
         code = input_find(evaluate, &job->job, job->evaluation_data, INPUT_EVALUATE,
                           job->training.side, job->ranks, &training->evaluation);
-        /* What is amiss with the set. Its order, decoder and counts are not those of the job. */
+        /* Report what is wrong with the set. Its order, decoder and counts are not those of the
+         * job. */
         for (uint32_t i = 0; i < found->notice_count; i++)
             result_notice(result, "--eval-data: %s", found->notices[i]);
         if (found->degraded_reason[0])
@@ -377,7 +378,7 @@ static int find_sets(struct training_run *training)
                             (unsigned long long)found->index_faults);
         const uint64_t samples = code ? 0 : evaluate->catalog->record_count;
         training->result->evaluation_records = samples;
-        /* It is dealt out by samples, whatever the order of the training set. */
+        /* Samples are divided among the ranks, whatever the order of the training set. */
         if (code == 0 && samples < ranks)
             code = fail(
                 EINVAL, "--eval-data %s: %u ranks exceed its %llu sample%s; use fewer ranks",

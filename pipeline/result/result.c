@@ -33,7 +33,7 @@ static const char few_reads[] = "too few reads to split, or reads overlapped the
 #define FIGURE "pipeline/result/result.c"
 #define TEST(name) "tests/unit/test_" name ".c"
 
-static const char by_trainer[] = "mono, of a GPU its own";
+static const char by_trainer[] = "mono; for a GPU its own clock";
 
 static double per_second(uint64_t amount, uint64_t duration_ns)
 {
@@ -79,7 +79,7 @@ double result_epoch_au_percent(const struct result_epoch *epoch)
 
 double result_epoch_mlperf_au_percent(const struct result_epoch *epoch)
 {
-    /* Of several ranks with one step each, there are several batches, and yet no second step. */
+    /* Several ranks with one step each have several batches, and yet no second step. */
     if (epoch->batches < 2 || epoch->wall_ns <= epoch->first_step_ns ||
         epoch->compute_ns <= epoch->first_compute_ns)
         return NAN;

@@ -100,7 +100,8 @@ const struct option_spec job_options[] = {
     {"profile", 0, OPTION_TEXT, FIELD(output.profile), .metavar = "FILE", .reach = OPTION_WRITES,
      .summary = "write storage, data and decoding as measured, as a profile for 'iobench size'"},
     {"trace", 0, OPTION_TEXT, FIELD(output.trace), .metavar = "FILE", .reach = OPTION_WRITES,
-     .summary = "write what rank 0 did when in the first run, as JSON for Perfetto (ui.perfetto.dev)"},
+     .summary = "write what rank 0 did and when in the first run, as JSON for Perfetto "
+                "(ui.perfetto.dev)"},
     {"digest", 0, OPTION_FLAG, FIELD(decode.digest), .fallback = "no",
      .summary = "print a checksum over all (label, image) pairs; independent of sample order"},
     {"calibrate", 0, OPTION_FLAG, FIELD(calibrate), .fallback = "yes",

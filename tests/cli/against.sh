@@ -51,10 +51,10 @@ field "$tmp/a.json" turn | head -8 | awk 'NR % 2 { place = $1 % 2; next }
 sed -n '/^  Throughput/p' "$tmp/out" >"$tmp/said"
 try 0 compare "$tmp/a.json"
 grep '^  Throughput' "$tmp/out" | diff "$tmp/said" - || fault "compare says something else"
-no_out "unlike amounts"
+no_out "runs of different sizes"
 # Different amounts of work are reported.
 try 0 "$@" --runs 1 --against '--limit-samples 20'
-out "unlike amounts are compared: 20 samples in a run, against 60"
+out "runs of different sizes are compared: 20 samples in a run, against 60"
 
 # Each run has its own caches, and a memory limit applies to its job only.
 try 0 "$@" --runs 1 --against "--label 'two words' --batch-size 8"

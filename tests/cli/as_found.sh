@@ -160,7 +160,7 @@ for set in other/texts other/sequence other/nothing; do
     says "the CRC of the record is wrong" "1 fault"
 done
 expect 1 "$IOBENCH" inspect other/sequence
-says "SequenceExample, of which lists are not read, has no feature image/encoded or image but: frames;"
+says "SequenceExample, whose lists are not read, has no feature image/encoded or image but: frames;"
 expect 1 "$IOBENCH" run --data other/key -n 1 --no-calibrate
 says "no feature image/encoded or image but: image_raw, label; choose one with image=KEY"
 expect 0 "$IOBENCH" run --data other/key -f shards:image=image_raw -n 1 --no-calibrate

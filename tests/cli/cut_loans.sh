@@ -33,5 +33,5 @@ cut_while_lent 200k || cut_while_lent 50k || cut_while_lent 10k ||
     skip "the files were never mapped long enough to cut them"
 [ "$status" -eq 1 ] || fault "exit status $status"
 cat "$tmp/err" >>"$tmp/out"
-out "was cut while it was mapped"
+out "was truncated while it was mapped"
 finish

@@ -87,7 +87,7 @@ same reference "8 more"
 # ---- points that are there are used, and left alone, unless they are stale ----
 inode=$(stat -c %i set/.iobench-hints)
 runs 0 set --entry-points
-says "entry points of all images drawn were there: none were made"
+says "entry points of all images drawn existed: none were made"
 same reference "nothing to add"
 [ "$inode" = "$(stat -c %i set/.iobench-hints)" ] || die "written again"
 [ "$(value entry_points)$(value runs.0.epochs.0.waits.decode_entry_points_s)" = None0.0 ] || die "made again"

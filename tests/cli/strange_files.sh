@@ -123,7 +123,7 @@ reader=$!
 unblocked 0 "" "$@" --json "$tmp/pipe"
 wait $reader
 grep -q '"schema"' "$tmp/read" || fault "nothing in the pipe"
-unblocked 1 "nobody reads it" "$@" --json "$tmp/pipe"
+unblocked 1 "no process reads it" "$@" --json "$tmp/pipe"
 
 # Several runs with one result file: each replaces it atomically.
 for round in 1 2 3 4 5; do

@@ -84,7 +84,7 @@ expect 0 train --epochs 3 --checkpoint other --seed 4
 # A checkpoint is replaced only on demand, and then the training is a new one.
 before=$(cksum <other/last.checkpoint)
 expect 1 train --epochs 3 --checkpoint other
-says "a checkpoint is there already" "--restart"
+says "a checkpoint exists" "--restart"
 [ "$(cksum <other/last.checkpoint)" = "$before" ] || die "the checkpoint was changed"
 expect 0 train --epochs 3 --checkpoint other --restart
 [ "$(bits other)" = "$(bits whole)" ] || die "--restart continued"

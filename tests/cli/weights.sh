@@ -117,7 +117,7 @@ refused() { # FILE TEXT...
     expect 1 infer --init "$file"
     says "$file: " "$@"
 }
-refused extra "tensor 'head.weight' is none of lenet"
+refused extra "tensor 'head.weight' is not one of lenet"
 refused renamed "no tensor '" "which lenet has"
 refused reshaped "but lenet needs"
 refused integers "is I32: F32, F16 and BF16 can be read"

@@ -114,7 +114,7 @@ must node1 "truncate -s 40M $large/loop && mke2fs -q -t ext4 $large/loop && mkdi
     mount -o loop $large/loop /mnt/loop && cp -r $small/set /mnt/loop/set"
 fails "$IOBENCH run --data /mnt/loop/set --reader nvme $run" "on loop0, not on an NVMe namespace"
 run_as="setpriv --reuid 65534 --clear-groups $IOBENCH run --data $small/set --reader nvme --decode none --runs 1"
-fails "$run_as" "/dev/ng0n1: no right to open it"
+fails "$run_as" "/dev/ng0n1: no permission to open it"
 fails "chmod 666 /dev/ng0n1; $run_as" "before Linux 6.2 the kernel lets only root send commands"
 must node1 "umount /mnt/loop $small $large /mnt/nvme2n1; rmmod nvme; modprobe -d $LINUX nvme && sleep 1 &&
     mount /dev/nvme0n1p1 $small"

@@ -11,7 +11,7 @@ says "3 ranks on 1 node" "node $(uname -n)" "3 ranks, CPUs "
 [ "$(printf '%s\n' "$out" | grep -c '^Launch')" = 1 ] || die "not one rank spoke:"
 if is_open_mpi; then
     transport=btl_ # it chose one
-    case $out in *"Open MPI v5"*) transport="not told by this MPI" ;; esac
+    case $out in *"Open MPI v5"*) transport="not reported by this MPI" ;; esac
     says "Open MPI's mpirun" "Open MPI v" "$transport"
     other_size=PMI_SIZE other_rank=PMI_RANK other_local=MPI_LOCALRANKID
 else
@@ -40,9 +40,9 @@ SLURM_STEP_NUM_TASKS=4 SLURM_PROCID=1 expect 1 "$IOBENCH" doctor --launch
 expect 1 env $other_size=4 $other_rank=0 "$IOBENCH" net
 says "$other_size=4: these processes were started together but cannot find each other"
 expect 1 env $other_size=4 $other_rank=1 "$IOBENCH" net
-[ "$out" = "iobench net: $other_size=4, but alone: process 0 says more" ] || die "two processes spoke:"
+[ "$out" = "iobench net: $other_size=4, but this process is alone: see the message of process 0" ] || die "two processes spoke:"
 expect 1 env $other_size=4 $other_rank=2 $other_local=0 "$IOBENCH" net
-[ "$out" = "iobench net: $other_size=4, but alone: process 0 says more" ] || die "two processes spoke:"
+[ "$out" = "iobench net: $other_size=4, but this process is alone: see the message of process 0" ] || die "two processes spoke:"
 expect 1 env $other_size=4 $other_rank=1 $other_local=1 "$IOBENCH" net
 [ -z "$out" ] || die "two processes of a host spoke:"
 

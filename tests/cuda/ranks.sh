@@ -100,7 +100,7 @@ for exchange in nccl nccl:wire=fp16; do
     lies none "$exchange"
     says "memory that" "may have to copy: ncclMemAlloc: an error of the stand-in"
     lies any "$exchange" "$(dirname "$IOBENCH")/tests/cuda/emulated_nccl_old.so"
-    says "may have to copy: NCCL 2." "has no ncclMemAlloc, which 2.19 brought"
+    says "may have to copy: NCCL 2." "has no ncclMemAlloc: needs 2.19"
 done
 [ "$(sed -n 's/.*"loss": \([0-9.]*\).*/\1/p' lies.json | head -n 1 | cut -c1-4)" = "$(cut -c1-4 nccl.loss)" ] ||
     die "an old NCCL learns something else"

@@ -68,7 +68,7 @@ static void one_foreign_name_keeps_the_whole_tree(void **unused)
     unlink(folder_path("tree/b/link"));
 
     assert_int_equal(link(folder_path("precious"), folder_path("tree/b/second")), 0);
-    assert_refused(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM, "second name");
+    assert_refused(folder_remove_tree(&folder, "tree", NULL, NULL), -EPERM, "hard links");
     assert_tree_is_whole();
     unlink(folder_path("tree/b/second"));
 

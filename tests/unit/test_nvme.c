@@ -230,10 +230,10 @@ static void what_is_no_namespace_is_refused(void **unused)
     refused(259, "not aligned");
     make_sysfs();
     folder_put(NAMESPACE "nsid", "x\n");
-    refused(259, "does not tell");
+    refused(259, "does not report");
     make_sysfs();
     folder_put(NAMESPACE "queue/logical_block_size", "4095\n");
-    refused(259, "does not tell");
+    refused(259, "does not report");
     make_sysfs();
     link_to(CONTROLLER "ng0n1/device", "devices/loop0");
     refused(259, "ng0n1 does not belong to nvme0n1");

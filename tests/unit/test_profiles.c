@@ -111,7 +111,7 @@ static void mistakes_in_an_ini_file(void **unused)
                 {"[a]\nk=1\0", "f: not an ini file: contains NUL bytes", 8},
                 {"[a]\nk=1\nl=1\n-k=2", "f:4: k is given twice, first in line 2", 0},
                 {"[a]\nk=1\n[b]\nk=1", NULL, 0},
-                {"[a]\n[b]\n[a]", "f: [a] is there twice", 0},
+                {"[a]\n[b]\n[a]", "f: [a] is given twice", 0},
                 {repeated[0], NULL, 0},
                 {repeated[1], NULL, 0},
                 {many[0], "f: more than 256 sections", 0},
@@ -252,7 +252,7 @@ static void what_would_not_count_is_refused(void **unused)
         {"[storage]\nsource=me\nlatency-s=1\nlatency_s=2\n",
          "x.ini:4: latency-s is given twice, first in line 3"},
         {"[storage]\nsource=me\n[node]\nsource=me\n[storage]\nsource=me\n",
-         "x.ini: [storage] is there twice"},
+         "x.ini: [storage] is given twice"},
     };
     struct sizing_inputs inputs;
     struct ini ini;

@@ -99,7 +99,7 @@ static struct ranks start(uint32_t rank)
 }
 
 #define UNRESPONSIVE " waited 10 s: another rank is unresponsive"
-#define NOT_COME " was told that a rank failed, but another one did not come to hear why"
+#define NOT_COME " a rank failed, and another one did not come to learn why"
 
 /* What ends a wait after how many seconds, and whom that blames. */
 static void silence_and_patience_end(void **unused)

@@ -90,7 +90,7 @@ static void a_draft_that_was_taken_away_is_not_one(void **unused)
 
     takes_away = true;
     assert_int_equal(file_draft_open(&draft, path, &options), -EEXIST);
-    assert_reason(".r.given.partial: somebody removed it");
+    assert_reason(".r.given.partial: another process removed it");
     assert_int_equal(file_draft_open(&draft, path, &options), 0);
     file_draft_abandon(&draft);
     free(path);

@@ -130,7 +130,7 @@ static void unsupported_forms_are_named(void **unused)
         unsigned at, value;
         const char *why;
     } changes[] = {
-        {30, 1, "run-length"},       {30, 4, "compressed"},           {28, 7, "bits a pixel"},
+        {30, 1, "run-length"},       {30, 4, "compression"},          {28, 7, "bits per pixel"},
         {18, 0, "without pixels"},   {22, 0, "without pixels"},       {14, 39, "unknown size"},
         {14, 1 << 30, "its header"}, {10, 20, "begin in its header"}, {18, 0x80000000, "without"},
     };

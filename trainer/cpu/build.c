@@ -454,9 +454,10 @@ static const struct cpu_tensor *input_of(struct cpu_program *program, uint32_t n
 
 /* ---- convolution and fully connected ---- */
 
-/* With the nodes fused into it. A program contains its quantised weights and a factor per channel,
- * so it is built after the parameters are loaded. A node with a step is stored in INT8 only; FP32
- * consumers convert it. A residual sum is fused into the convolution and computed in place. */
+/* Build a node in INT8, with the nodes fused into it. A program contains its quantised weights and
+ * a factor per channel, so it is built after the parameters are loaded. A node with a step is
+ * stored in INT8 only; FP32 consumers convert it. A residual sum is fused into the convolution and
+ * computed in place. */
 static void build_int8(struct cpu_program *program, uint32_t number)
 {
     static const dnnl_format_tag_t tags[] = {[4] = dnnl_abcd, [5] = dnnl_abcde};
@@ -534,7 +535,8 @@ static void build_int8(struct cpu_program *program, uint32_t number)
                                    {cpu_dnnl_scales_argument(&scaling), &scales}));
 }
 
-/* In layouts that oneDNN prefers, but FP32 weights stored in the canonical layout keep it. */
+/* Describe it in the layouts that oneDNN prefers; only FP32 weights stored in the canonical layout
+ * keep that. */
 static dnnl_primitive_desc_t describe_weighted_backward(struct cpu_program *program,
                                                         uint32_t number, dnnl_prop_kind_t pass,
                                                         const struct cpu_layout *gradient)
@@ -1232,7 +1234,7 @@ static bool is_spent(const struct cpu_program *program, uint32_t number, uint32_
 
 static void look_at_graph(struct cpu_program *program)
 {
-    /* Whose primitives can also compute the ReLU that follows. */
+    /* Nodes whose primitives can also compute the ReLU that follows. */
     static const bool takes_relu[GRAPH_DROPOUT + 1] = {[GRAPH_CONVOLUTION] = true,
                                                        [GRAPH_FULLY_CONNECTED] = true,
                                                        [GRAPH_BATCH_NORM] = true,

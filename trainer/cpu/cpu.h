@@ -38,8 +38,8 @@ struct cpu_model {
     const struct cpu_layout **canonical, **home; /* per parameter */
     bool homes_known;
     uint64_t parameter_version; /* incremented when parameters change */
-    /* Of activations, their gradients and the weights that layers read: dnnl_f32 or dnnl_bf16. All
-     * else, the arenas above included, is FP32. */
+    /* Type of activations, their gradients and the weights that layers read: dnnl_f32 or dnnl_bf16.
+     * All else, the arrays above included, is FP32. */
     dnnl_data_type_t type;
     enum cpu_gradients weight_gradients;
     struct quantise_node *quantised; /* per node, for INT8; NULL: none, as always with BF16 */
@@ -163,7 +163,7 @@ static inline float bf16_to_float(uint16_t value)
     return number;
 }
 
-/* To the nearest, ties to even; a NaN stays one. */
+/* Round to nearest, ties to even; a NaN stays one. */
 static inline uint16_t bf16_of_float(float number)
 {
     uint32_t bits;

@@ -484,10 +484,10 @@ dnnl_status_t cpu_dnnl_describe(const struct cpu_dnnl *dnnl, const struct cpu_op
         if (forward)
             return FORWARD(pooling_forward, with->pass, with->algorithm, source, target,
                            window->strides, window->sides, DENSE window->before, window->behind);
-        /* Make the target's layout channels last, if it is of single pixels and the source is
-         * channels last. Layouts of a pixel differ in no address, so that oneDNN and intern() take
-         * one for the other; but oneDNN has a fast kernel only for the source's own: 0.9 ms rather
-         * than 89 of the gradient of ResNet-50's. */
+        /* If the target has single pixels and the source is channels last, make the target channels
+         * last, too. Both layouts have the same addresses then, so oneDNN and intern() take one for
+         * the other; but oneDNN has a fast kernel only for the source's own: the gradient of
+         * ResNet-50's pool takes 0.9 ms instead of 89. */
         if (to->ndims == 4 && to->dims[2] == 1 && to->dims[3] == 1 &&
             !cpu_raw_by_tag(&like, 4, from->dims, from->type, dnnl_acdb)) {
             if (dnnl_memory_desc_equal(source, like) &&

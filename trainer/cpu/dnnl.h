@@ -136,7 +136,7 @@ dnnl_status_t cpu_dnnl_scale(dnnl_primitive_attr_t attributes, const struct cpu_
 /* The run-time argument that supplies the factors; 0: they are in the attributes. */
 int cpu_dnnl_scales_argument(const struct cpu_scaling *scaling);
 
-/* What a layout of oneDNN's own says. */
+/* Return the properties of a layout of oneDNN's own. */
 dnnl_data_type_t cpu_raw_type(cpu_raw_layout raw);
 int cpu_raw_dims(cpu_raw_layout raw, dnnl_dims_t dims);
 

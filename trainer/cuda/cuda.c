@@ -670,8 +670,8 @@ static int start_timing(void *state)
     return cuda_program_time(((struct cuda_state *)state)->programs);
 }
 
-/* Of this machine's GPU, or one that is named and need not be present; timed: of this machine's
- * alone. */
+/* Schedule for this machine's GPU, or for a named one, which need not be present. Only this
+ * machine's can be timed. */
 static int schedule_steps(const void *settings, const struct schedule_request *request,
                           struct schedule *schedule)
 {

@@ -828,7 +828,7 @@ static int remake_config(const struct dnn *dnn, struct dnn_graph *graph,
 
 /* ---- autotuning ---- */
 
-/* Of some plans for a shape. */
+/* Plans for one shape that compete. */
 struct rivals {
     const struct dnn *dnn;
     const struct dnn_shape *shape;
@@ -908,7 +908,8 @@ static int choose_among(struct dnn *dnn, const struct dnn_graph *graph, bool fav
 
 /* ---- choices on disk ---- */
 
-/* Remake this shape's plan from the file. Returns whether it is of use; *code: no memory to try. */
+/* Remake this shape's plan from the file. Returns whether it can be used; *code is not 0 if memory
+ * ran out. */
 static bool recall(struct dnn *dnn, const struct dnn_shape *shape, struct dnn_found *plan,
                    int *code)
 {

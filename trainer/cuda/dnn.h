@@ -38,8 +38,8 @@ struct dnn_plan {
 /* Return the best plan for a shape, always the same; dnn owns it. NULL with a reason: *code is
  * -ENOTSUP if no engine supports the shape, else an error. */
 const struct dnn_plan *dnn_find(struct dnn *dnn, const struct dnn_shape *shape, int *code);
-/* Take what the first engine does that was not used since the last call, although the fastest:
- * it computes something else, or does not run. false: none. */
+/* Describe the first engine since the last call that was not used although it is the fastest: it
+ * computes something else, or does not run. Returns false if there is none. */
 bool dnn_take_wrong(struct dnn *dnn, char wrong[DNN_WRONG_BYTES]);
 
 /* Start it on the runtime's stream. */

@@ -100,7 +100,7 @@ int dnn_choices_put(json_t *choices, const char *key, const struct dnn_choice *c
     return 0;
 }
 
-/* A row that is null is none; one that were missing would be taken from the file again. */
+/* A null row counts as none; a missing one would be taken from the file again. */
 int dnn_choices_drop(json_t *choices, const char *key)
 {
     return json_object_set_new(choices, key, json_null()) ? fail(ENOMEM, "out of memory for plans")

@@ -621,8 +621,8 @@ static int time_launches(const struct dnn_trial *trial, const struct dnn_candida
     return code;
 }
 
-/* best: of those before. One that is far slower is not measured any better: some take a hundred
- * times as long as the best. */
+/* best: of those before. A candidate that is far slower is not measured further: some take a
+ * hundred times as long as the best. */
 static int time_candidate(const struct dnn_trial *trial, const struct dnn_candidates *candidates,
                           uint32_t which, double best, double *milliseconds)
 {

@@ -107,7 +107,7 @@ enum dnn_extent {
 
 enum dnn_extent dnn_extent(const struct dnn_shape *shape, enum dnn_tensor which);
 enum device_type dnn_type(const struct dnn_shape *shape, enum dnn_tensor which);
-/* In the order N, C, H, W. */
+/* Get the sizes in the order N, C, H, W. */
 void dnn_dims(const struct dnn_shape *shape, enum dnn_extent extent, int64_t dims[4]);
 
 /* ---- trials ---- */

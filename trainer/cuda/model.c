@@ -51,7 +51,8 @@ static bool needs_copy(const struct cuda_model *model, const struct graph_parame
 
 /* ---- memory ---- */
 
-/* Allocate memory that is kept until the model is closed; or only an address of its own. */
+/* Allocate memory that is kept until the model is closed; if only outlined, reserve just an
+ * address. */
 static void *keep_memory(struct cuda_model *model, void *(*allocate)(uint64_t bytes),
                          void (*release)(void *memory), uint64_t bytes)
 {
@@ -112,9 +113,9 @@ static void *send_copy(struct cuda_model *model, const void *from, uint64_t byte
     return memory;
 }
 
-/* Buffer in which layers write a parameter's gradient: numbers of their own type, with padding,
- * what may be a cuDNN engine's (BN's two vectors), or what is yet to be divided is not in the
- * arena. */
+/* Return where layers write a parameter's gradient. It is not in the arena if its numbers have
+ * another type, padding, or a divisor still to be applied, or if a cuDNN engine may write it (BN's
+ * two vectors). */
 static void *place_of_gradient(struct cuda_model *model, uint32_t i)
 {
     const struct graph_parameter *parameter = &model->graph->parameters[i];

@@ -48,11 +48,11 @@ static int check_nccl(const struct nccl_state *nccl, ncclResult_t status, const 
 
 /* ---- memory ---- */
 
-/* NCCL has these from 2.19 on. An older one that is loaded has neither. */
+/* Only NCCL 2.19 and later has these; they are NULL if an older one is loaded. */
 extern __typeof__(ncclMemAlloc) ncclMemAlloc __attribute__((weak));
 extern __typeof__(ncclMemFree) ncclMemFree __attribute__((weak));
 
-/* Memory that switches of NVLink can sum and network adapters read where it lies. */
+/* Allocate memory that NVLink switches can sum and network adapters can read in place. */
 static void *nccl_allocate(uint64_t bytes)
 {
     void *memory = NULL;
@@ -60,7 +60,7 @@ static void *nccl_allocate(uint64_t bytes)
 
     if (!ncclMemAlloc || !ncclMemFree) {
         ncclGetVersion(&version);
-        fail(ENOTSUP, "NCCL %d.%d has no ncclMemAlloc, which 2.19 brought", version / 10000,
+        fail(ENOTSUP, "NCCL %d.%d has no ncclMemAlloc: needs 2.19", version / 10000,
              version / 100 % 100);
         return NULL;
     }

@@ -217,7 +217,7 @@ KERNEL(observe, observe, "magnitudes", device_magnitudes, at->type, at->count, a
 
 /* ---- convolutions ---- */
 
-/* By cuDNN, or by the plain kernel of its kind. */
+/* Launch a convolution by cuDNN, or by the plain kernel of its kind. */
 static int launch_convolution(const struct cuda_model *model, const struct cuda_flight *flight,
                               const struct cuda_step *step)
 {

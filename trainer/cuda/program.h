@@ -197,8 +197,9 @@ struct cuda_program {
     uint32_t buffer_count;
     uint64_t arena_bytes, workspace_bytes;
     void *bound; /* the arena it is bound to */
-    /* By whether the update waits for more batches, if that changes the steps: whether they have
-     * run, and captured for this label smoothing, with labels or without. */
+    /* Index: whether the update waits for more batches, if that changes the steps. Whether the
+     * steps have run, and their graphs, captured for this label smoothing, with labels or
+     * without. */
     bool has_run[2];
     void *graphs[2];
     double label_smoothing;

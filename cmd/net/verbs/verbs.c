@@ -8,7 +8,7 @@
  *   passive   the receiver       the sender      announces the message by a notice: a permit
  *   active    the sender         the receiver    moves it when it has the permit
  *
- * So nothing arrives before it is awaited, and no receiver has to refuse for want of a request. A
+ * So nothing arrives before it is expected, and no receiver has to refuse for lack of a request. A
  * message longer than the port can carry is moved in parts. Main thread only.
  */
 #include "base/fail.h"
@@ -121,7 +121,7 @@ static int verbs_device_usable(void)
 enum { POLLED = 32 };
 static const uint32_t notice_done = 1U << 31; /* otherwise a permit; the rest is the count */
 
-/* What a completion is of, in its wr_id: kind, peer, number of the slot. */
+/* Contents of a completion's wr_id: kind, peer and slot number. */
 enum verbs_work {
     WORK_SLOT,         /* a small message or a notice arrived */
     WORK_SMALL,        /* a small message was sent that is no longer needed */
@@ -189,7 +189,7 @@ static int take_small(struct verbs_state *verbs, uint32_t number, const struct v
                       const struct verbs_slot *slot)
 {
     if (slot->bytes != small->bytes)
-        return fail(EPROTO, "transport verbs: %u bytes arrived from rank %u, %llu were awaited",
+        return fail(EPROTO, "transport verbs: %u bytes arrived from rank %u, expected %llu",
                     slot->bytes, number, (unsigned long long)small->bytes);
     memcpy(verbs->config.arena + small->to, slot_of(verbs, number, slot->number), small->bytes);
     return verbs_post_slot(verbs, number, slot->number);
@@ -222,7 +222,7 @@ static int notify(struct verbs_state *verbs, uint32_t number, uint32_t *due, uin
     return post_send(verbs, number, 0, &request);
 }
 
-/* Once in a while, so that a notice stands for many parts. */
+/* Send the notices that are due; called only now and then, so that one stands for many parts. */
 static int notify_all(struct verbs_state *verbs)
 {
     int code = 0;
@@ -305,7 +305,7 @@ static int transport_verbs_start(void *state, const struct transport_message *me
         return move_on(verbs, message->peer);
     }
     if (message->bytes > VERBS_SMALL_BYTES || reads) {
-        /* The parts of a message that is written use up requests without memory. */
+        /* Parts that the peer writes consume receive requests, which have no memory. */
         int code = 0;
         for (uint64_t done = 0, bytes; done < message->bytes && code == 0; done += bytes) {
             bytes = part_of(verbs, message->bytes - done);
@@ -324,7 +324,8 @@ static int transport_verbs_start(void *state, const struct transport_message *me
     if (sends) {
         struct ibv_sge place = sge_of(verbs, message->from, message->bytes);
         const bool is_inline = message->bytes <= verbs->inline_bytes;
-        /* The rest of the queue is for notices, and for those that are waited for. */
+        /* The rest of the queue is left to notices and to messages whose completion is waited
+         * for. */
         const bool is_waited = !is_inline || peer->small_sends >= VERBS_SMALL_SENDS / 2;
         struct ibv_send_wr request = {
             .wr_id = work_of(is_waited ? WORK_SMALL_WAITED : WORK_SMALL, message->peer, 0),

@@ -81,7 +81,7 @@ static struct archive *new_archive(void)
         fail(ENOMEM, "out of memory for an archive");
         return NULL;
     }
-    /* Not all: some run a program, or allocate what 14 bytes ask for. */
+    /* Not all filters: some run a program, or allocate as much as a header of 14 bytes demands. */
     archive_read_support_filter_gzip(archive);
     archive_read_support_filter_bzip2(archive);
     archive_read_support_filter_xz(archive);
