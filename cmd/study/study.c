@@ -1122,13 +1122,15 @@ static int add_panels(const struct study *study, const struct ini_section *secti
         json_array_extend(curves, more);
         json_decref(more);
     }
-    if (!value[PANELS])
-        curves = json_pack("[[s, o]]", title ? title : "", curves);
+    if (!value[PANELS]) /* labels of a file need not be UTF-8 */
+        curves = json_pack("[[o, o]]", json_text(title ? title : ""), curves);
     json_array_foreach(curves, i, panel) json_array_append_new(
-        panels, json_pack("{s:O, s:s, s:s, s:s, s:s, s:O, s:O?}", "title", json_array_get(panel, 0),
-                          "kind", value[KIND] ? value[KIND] : "", "x", value[X] ? value[X] : "",
-                          "y", value[Y] ? value[Y] : "", "log", value[LOG] ? value[LOG] : "",
-                          "lines", json_array_get(panel, 1), "marks", json_array_get(panel, 2)));
+        panels,
+        json_pack("{s:O, s:o, s:o, s:o, s:o, s:O, s:O?}", "title", json_array_get(panel, 0), "kind",
+                  json_text(value[KIND] ? value[KIND] : ""), "x",
+                  json_text(value[X] ? value[X] : ""), "y", json_text(value[Y] ? value[Y] : ""),
+                  "log", json_text(value[LOG] ? value[LOG] : ""), "lines", json_array_get(panel, 1),
+                  "marks", json_array_get(panel, 2)));
     evaluate_release(node);
     json_decref(curves);
     return code;
