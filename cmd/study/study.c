@@ -1103,9 +1103,9 @@ static int add_panels(const struct study *study, const struct ini_section *secti
     else
         curves = node ? value_of(node, scope) : json_array();
     char *rest = value[BARS] ? value[BARS] : value[UP];
-    const char *by = value[BY];
+    const char *by = value[BY], *across = value[ACROSS] ? value[ACROSS] : "";
     const bool are_several = rest && strchr(rest, ';');
-    for (char *name; rest && (name = next_name(&rest));) {
+    for (char *name; code == 0 && rest && (name = next_name(&rest));) {
         char *text =
             value[BARS]
                 ? file_format_path(
@@ -1114,10 +1114,9 @@ static int add_panels(const struct study *study, const struct ini_section *secti
                 : file_format_path(
                       "of(group(where(rows, it[\"%s\"] != null and it[\"%s\"] != null), %s%s%s),"
                       " [\"%s%s%s%s%s\", of(it, [it[\"%s\"], it[\"%s\"]])])",
-                      name, value[ACROSS], by ? "it[\"" : "0", by ? by : "", by ? "\"]" : "",
+                      name, across, by ? "it[\"" : "0", by ? by : "", by ? "\"]" : "",
                       by ? "{it[0][\"" : "", by ? by : "", by ? "\"]}" : "",
-                      by && are_several ? ", " : "", by && !are_several ? "" : name, value[ACROSS],
-                      name);
+                      by && are_several ? ", " : "", by && !are_several ? "" : name, across, name);
         json_t *more = compute(keep(text), scope);
         json_array_extend(curves, more);
         json_decref(more);
@@ -1251,6 +1250,8 @@ static int study_picture(const struct study_plan *plan, const json_t *figures)
         svg_y(panel, load_word(part, "y"), strchr(log, 'y') ? SVG_LOG : SVG_LINEAR, NAN, NAN);
         json_array_foreach(json_object_get(part, "lines"), k, curve)
         {
+            if (json_array_size(json_array_get(curve, 1)) == 0) /* nor does the legend name it */
+                continue;
             const char *style = json_string_value(json_array_get(curve, 2));
             const char *curve_name = json_string_value(json_array_get(curve, 0));
             struct svg_curve *line =

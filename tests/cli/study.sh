@@ -114,14 +114,15 @@ lines=[["line of two", [[1, 2], [2, 4]], "dashed"]]
 kind=time
 panels=of(rows, ["Panel {runs}", [["a curve", [[0, runs], [4, 7]]]], [[3, "mark {runs}"]]])
 END
-printf '[picture Gr\366n]\ny=H\366he\nlines=[["c", [[1, 2], [2, 4]]]]\n' >>panels.ini # Latin-1
+printf '[picture Gr\366n]\ny=H\366he\nlines=[["c", [[1, 2], [2, 4]]], ["nothing", null]]\n' >>panels.ini # Latin-1
 expect 0 "$IOBENCH" study ./panels.ini -o panels --json=panels.json
 holds panels.json '[(part["title"], part["kind"], [curve[0] for curve in part["lines"]], part.get("marks")) for part in it["picture"]] == [
     ("Doubled", "lines", ["line of two", "twice"], None), ("Panel 1", "time", ["a curve"], [[3, "mark 1"]]),
-    ("Panel 2", "time", ["a curve"], [[3, "mark 2"]]), ("Gr\\xf6n", "", ["c"], None)]' || die "other panels"
+    ("Panel 2", "time", ["a curve"], [[3, "mark 2"]]), ("Gr\\xf6n", "", ["c", "nothing"], None)]' || die "other panels"
 holds panels.json 'it["picture"][0]["lines"][1][1] == [[1, 2], [2, 4]] and it["picture"][2]["lines"][0][1] == [[0, 2], [4, 7]]' || die "other points"
 [ "$(grep -c stroke-dasharray panels/picture.svg)" -ge 1 ] || die "no dashed curve"
 for text in Doubled "line of two" "Panel 1" "Panel 2" "mark 2"; do grep -q ">$text<" panels/picture.svg || die "no '$text' in the picture"; done
+grep -q ">nothing<" panels/picture.svg && die "the legend names a curve without points"
 sed 's/^panels=.*/panels=of(rows,/' panels.ini >broken.ini
 expect 1 "$IOBENCH" study ./broken.ini -o panels
 says "[picture] panels: expected"
