@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2016,SC2153
-# Source files named in documents or comments exist: `pipeline/loader/loader.c`.
+# Source files named in documents or comments exist: `pipeline/loader/loader.c`. So do files that pages link: [pack](pack.md).
 . "$(dirname "$0")/lint.sh"
 
 lint() {
@@ -13,9 +13,16 @@ lint() {
         while read -r path place; do
             [ -e "$path" ] || echo "$place: names $path, which is not there"
         done
+    # shellcheck disable=SC2046
+    grep -noE ']\([^]): ]+\)' /dev/null $({ texts | grep '\.md$'; find docs -name '*.md' 2>/dev/null; } | sort -u) | sed -E 's/^([^:]*):([0-9]*):]\(([^)#]*).*/\1 \2 \3/' |
+        while read -r page line link; do
+            [ -e "$(dirname "$page")/${link:-.}" ] || echo "$page:$line: links $link, which is not there"
+        done
 }
 
 bad docs/x.md 'See `pipeline/nowhere.c`.'
 bad base/x.c '/* base/y.h has it. */'
+bad docs/x.md 'See [it](y.md#part).'
+good docs/x.md 'See [it](x.md#part), [here](#part), [there](https://example.org/y.md).'
 good base/x.c '/* base/x.c, tests/unit/test_*.c */'
 lint_tree
