@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2016,SC2153
-# Source files named in documents or comments exist: `pipeline/loader/loader.c`. So do files that pages link: [pack](pack.md).
+# Source files named in documents, comments or the list of mutants exist: `pipeline/loader/loader.c`. So do files that pages link: [pack](pack.md).
 . "$(dirname "$0")/lint.sh"
 
 lint() {
     folders=$(echo "$FOLDERS" docs man | tr -s ' \n' '  ' | sed 's/ *$//' | tr ' ' '|')
     # shellcheck disable=SC2046
     grep -noE "(^|[^A-Za-z0-9_./-])($folders)/[a-z0-9_/]+\.(c|h|cu|cuh|sh|py|md|mk)([^A-Za-z0-9_*]|\$)" \
-        /dev/null $(texts | grep -v '^tests/lint/') | # its bad and good trees name others
+        /dev/null $(texts | grep -v '^tests/lint/'; ls tests/mutants/*.list 2>/dev/null) | # its bad and good trees name others
         sed -E 's/^([^:]*:[0-9]*):[^a-z]*([a-z0-9_/]+\.[a-z]+).*/\2 \1/' | sort -u |
         while read -r path place; do
             [ -e "$path" ] || echo "$place: names $path, which is not there"
@@ -23,6 +23,7 @@ lint() {
 bad docs/x.md 'See `pipeline/nowhere.c`.'
 bad base/x.c '/* base/y.h has it. */'
 bad docs/x.md 'See [it](y.md#part).'
+bad tests/mutants/x.list 'base/y.c | a = 1; | a = 2; | never read'
 good docs/x.md 'See [it](x.md#part), [here](#part), [there](https://example.org/y.md).'
 good base/x.c '/* base/x.c, tests/unit/test_*.c */'
 lint_tree
