@@ -322,18 +322,18 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 
 void fault_guard_install(void)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static pthread_mutex_t installs = PTHREAD_MUTEX_INITIALIZER;
     struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_NODEFER};
     struct sigaction now;
 
     sigemptyset(&action.sa_mask);
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&installs);
     if (sigaction(SIGBUS, NULL, &now) == 0 && now.sa_sigaction != on_bus_error) {
         guarded_page_bytes = (uintptr_t)sysconf(_SC_PAGESIZE);
         former = now;
         sigaction(SIGBUS, &action, NULL);
     }
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&installs);
 }
 
 void fault_guard_begin(void)
