@@ -605,8 +605,8 @@ static int run_ramp(const struct invocation *invocation, struct ramp *ramp)
             }
         }
         result_destroy(&result);
-        ramp->last = result;
         if (code == 0) {
+            ramp->last = result;
             const struct ramp_point *point = &ramp->points[ramp->count - 1];
             ramp_search_add(&ramp->search, step, point->holds,
                             step.load * point->samples_per_s / point->offered_samples_per_s);

@@ -72,6 +72,13 @@ no_out "fed (interval"
 no_out "are fed"
 [ ! -e "$tmp/none.json" ] || fault "a document without an answer"
 
+# So does a set that is not to be opened again; what was measured of it is told.
+cp -r "$tmp/set" "$tmp/gone"
+try 1 "$@" --data "$tmp/gone" --from 1 --to 2 --trainer replay:rate=1000 --limit 1000% \
+    --drop-caches --server-drop-cmd "mv '$tmp/gone/.iobench-set' '$tmp/gone/.iobench-unfinished'"
+out "iobench ramp: a run failed: no answer"
+out "Data     $tmp/gone: recordio, 1,200 samples, synthetic"
+
 try 1 ramp --data "$tmp/set" -B 400 --decode none --trainer replay:rate=1e6
 err "are too few"
 empty out
