@@ -414,7 +414,10 @@ static int sweep_cell_run(struct sweep *sweep, uint32_t cell, uint32_t round,
         const bool has_ended = code == 0;
         if (has_ended)
             code = load_measurement(sweep, cell, round);
-        if (has_ended && code == -ENOENT) { /* it failed before writing the file */
+        const bool is_lost = has_ended && code == -ENOENT; /* it failed before writing the file */
+        if (is_lost)
+            code = stop_check(); /* what interrupts this sweep may have ended it, too */
+        if (is_lost && code == 0) {
             char reason[CHILD_OUTPUT_BYTES + 64];
             if (result.status > 128)
                 snprintf(reason, sizeof reason, "ended by signal %d: %s", result.status - 128,

@@ -82,6 +82,27 @@ chmod +x "$tmp/crash"
 try 1 "$@" --launch "$tmp/crash"
 out "6 measured, 4 valid"
 out "ended by signal 11"
+# ---- what ends the sweep and its measurement at once, as a batch system does, leaves it due ----
+rm -r "$tmp/a"
+# The sweep stands still until the measurement has ended, so that it sees that first.
+cat >"$tmp/crash" <<'EOF'
+#!/bin/sh
+[ -e "$0.told" ] && exec "$@"
+: >"$0.told"
+kill -STOP $PPID
+kill -INT $PPID
+{
+    while ! grep -q ') Z' /proc/$$/stat; do sleep 0.05; done
+    kill -CONT $PPID
+} >/dev/null 2>&1 &
+echo "iobench train: interrupted" >&2
+exit 1
+EOF
+try 1 "$@" --launch "$tmp/crash"
+out "Left out: 6 of 6 measurements: interrupted"
+[ "$(kept)" = 0 ] || fault "the interrupted measurement was kept"
+try 0 "$@" --launch "$tmp/crash"
+out "6 measured, 6 valid"
 # ---- no words of a reason make a measurement an interrupted one, which is due again ----
 rm -r "$tmp/a"
 printf '#!/bin/sh\necho "iobench: never interrupted"\nexit 1\n' >"$tmp/crash"
