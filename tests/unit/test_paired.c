@@ -111,6 +111,18 @@ static void holm_as_statsmodels(void **unused)
     assert_near(three[0], 0.4, 1e-12);
     assert_near(three[1], 0.03, 1e-12);
     assert_near(three[2], 0.9, 1e-12);
+
+    /* NAN is no test. Up to 64 by Holm: the second by 63. Of 65 by Bonferroni: each by 65. */
+    double many[PAIRED_HOLM_MAX + 2];
+    for (size_t count = PAIRED_HOLM_MAX; count <= PAIRED_HOLM_MAX + 1; count++) {
+        for (size_t i = 0; i < count; i++)
+            many[i] = i ? .01 : .0001;
+        many[count] = NAN;
+        paired_holm(many, count + 1);
+        assert_near(many[0], .0001 * (double)count, 1e-12);
+        assert_near(many[1], fmin(1, .01 * (count > PAIRED_HOLM_MAX ? 65 : 63)), 1e-12);
+        assert_true(isnan(many[count]));
+    }
 }
 
 /* ---- simulated sessions ---- */
