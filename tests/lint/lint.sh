@@ -32,7 +32,7 @@ sources() {
 # Every hand-written text file.
 texts() {
     sources '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' '*.mk' '*.sh' '*.py' '*.md'
-    for path in configure.ac Makefile.am packaging/m4/optional.m4 packaging/m4/cuda.m4 bootstrap packaging/portable.sh .ci/run docs/*.md ./*.md NEWS packaging/man/local.mk packaging/man/cachectl.1; do
+    for path in configure.ac Makefile.am packaging/m4/optional.m4 packaging/m4/cuda.m4 bootstrap packaging/portable.sh .ci/run $(find docs -name "*.md" 2>/dev/null) ./*.md NEWS packaging/man/local.mk packaging/man/cachectl.1; do
         [ ! -f "$path" ] || echo "$path"
     done
 }

@@ -14,14 +14,23 @@ lint() {
             [ -e "$path" ] || echo "$place: names $path, which is not there"
         done
     # shellcheck disable=SC2046
-    grep -noE ']\([^]): ]+\)' /dev/null $({ texts | grep '\.md$'; find docs -name '*.md' 2>/dev/null; } | sort -u) | sed -E 's/^([^:]*):([0-9]*):]\(([^)#]*).*/\1 \2 \3/' |
+    grep -noE ']\([^]): ]+\)' /dev/null $(texts | grep '\.md$') | sed -E 's/^([^:]*):([0-9]*):]\(([^)#]*).*/\1 \2 \3/' |
         while read -r page line link; do
             [ -e "$(dirname "$page")/${link:-.}" ] || echo "$page:$line: links $link, which is not there"
+        done
+    # A page may leave out the folder that its text names.
+    sources '*.c' '*.h' '*.cu' '*.cuh' | sed 's|.*/||' >"$LINT_TMP/names"
+    # shellcheck disable=SC2046
+    grep -noE '`[a-z0-9_]+\.(c|h|cu|cuh)`' /dev/null $(texts | grep '\.md$') |
+        sed -E 's/^([^:]*:[0-9]*):`(.*)`$/\2 \1/' |
+        while read -r name place; do
+            grep -qxF "$name" "$LINT_TMP/names" || echo "$place: names $name, which is not there"
         done
 }
 
 bad docs/x.md 'See `pipeline/nowhere.c`.'
 bad base/x.c '/* base/y.h has it. */'
+bad docs/x.md 'The window (`nowhere.c`) is read ahead.'
 bad docs/x.md 'See [it](y.md#part).'
 bad tests/mutants/x.list 'base/y.c | a = 1; | a = 2; | never read'
 good docs/x.md 'See [it](x.md#part), [here](#part), [there](https://example.org/y.md).'
