@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "pipeline/result/result.h"
+#include "telemetry/series.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,9 +117,41 @@ static void pages_say_what_the_rows_say(void **unused)
     check("docs/schema/iobench.schema.json", "    \"epoch\": {\n", "\n    },\n", put_schema, NULL);
 }
 
+/* A column is a word of a row's first cell: "| cache, dirty | ...". */
+static void page_of_monitor_has_each_column(void **unused)
+{
+    char path[4096];
+    char *text = NULL;
+    size_t bytes;
+
+    (void)unused;
+    snprintf(path, sizeof path, "%s/docs/monitor.md", getenv("srcdir") ? getenv("srcdir") : ".");
+    assert_int_equal(file_load(path, 1 << 20, &text, &bytes), 0);
+    for (int i = 0; i < MONITOR_FIGURES; i++) {
+        const char *heading = monitor_figures[i].heading;
+        bool is_there = false;
+        for (const char *line = strstr(text, "\n| "); line && !is_there;
+             line = strstr(line + 1, "\n| ")) {
+            char cell[128];
+            snprintf(cell, sizeof cell, "%.*s", (int)strcspn(line + 3, "|"), line + 3);
+            for (char *left = NULL, *name = strtok_r(cell, ",", &left); name && !is_there;
+                 name = strtok_r(NULL, ",", &left)) {
+                name += strspn(name, " ");
+                const size_t length = strlen(heading);
+                is_there = strncmp(name, heading, length) == 0 &&
+                           (name[length] == '\0' || strcmp(name + length, " ") == 0);
+            }
+        }
+        if (!is_there)
+            fail_msg("docs/monitor.md has no column '%s'", heading);
+    }
+    free(text);
+}
+
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(pages_say_what_the_rows_say)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pages_say_what_the_rows_say),
+                                       cmocka_unit_test(page_of_monitor_has_each_column)};
 
     writes = argc > 1 && strcmp(argv[1], "write") == 0;
     return cmocka_run_group_tests(tests, NULL, NULL);
