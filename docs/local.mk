@@ -43,6 +43,7 @@ EXTRA_DIST += docs/report.md docs/report/light.png docs/report/dark.png docs/rep
 EXTRA_DIST += docs/studies/README.md docs/features.md
 # Pages of ./bootstrap studies.
 EXTRA_DIST += \
+	docs/studies/demand.md docs/studies/demand.svg docs/studies/profile.md docs/studies/profile.svg \
 	docs/studies/accuracy.md docs/studies/accuracy.svg docs/studies/beside.md \
 	docs/studies/fabric.md docs/studies/fabric.svg \
 	docs/studies/beside.svg docs/studies/formats.md docs/studies/formats.svg \
