@@ -153,6 +153,25 @@ says "2 results are of other data sets" "measured again" "The second has 2 runs.
 [ "$(stat -c %i of-own/a-1.json)" != "$kept" ] || die "a result of the former data is kept"
 [ "$(find own-sets -mindepth 1 -maxdepth 1 -name 'set-*' | wc -l)" = 2 ] || die "the set was not made of the new data"
 
+# The nodes that a result was measured on are recorded and shown with their server and links; here nothing is left to run on them.
+if [ "$(id -u)" = 0 ] && "$IOBENCH" list reader | grep -q '^ *nfs '; then
+    mkdir starts && printf '#!/bin/sh\nexit 1\n' >starts/mpirun && chmod 755 starts/mpirun
+    sed 's/^each=1 2/each=1\nranks=1/; /^\[says/,$d' sets.ini >nodes.ini
+    nodes() { PATH="$T/starts:$PATH" "$IOBENCH" study ./nodes.ini -o of-nodes "$@"; }
+    expect 0 nodes
+    for given in "" " --file-server" " --link-rate 5B/s" " --file-server --link-rate 5B/s"; do
+        python3 - "--emulate-nodes$given" <<'END'
+import json, sys
+it = json.load(open("of-nodes/study.json"))
+it["nodes"], it["runs"][0]["launch"] = sys.argv[1], "mpirun -n 1"
+json.dump(it, open("of-nodes/study.json", "w"))
+END
+        # shellcheck disable=SC2086 # words
+        expect 0 nodes --emulate-nodes $given
+        grep -q "iobench study nodes --budget 180 --emulate-nodes$given\$" of-nodes/page.md || die "$given: other nodes on the page"
+    done
+fi
+
 # Each job of a result may be in doubt, not the first alone.
 "$IOBENCH" pack synthetic:count=8,mean=6k bad --format files >log 2>&1 || die "no set: $(cat log)"
 file=$(find bad -name '*.jpg' | head -n 1)
