@@ -3,6 +3,7 @@ libiobench_a_SOURCES += \
 	base/atomic.h \
 	base/stop.c base/stop.h \
 	base/bytes.c base/bytes.h \
+	base/landlock.c base/landlock.h \
 	base/child.c base/child.h \
 	base/clock.c base/clock.h \
 	base/crc32c.c base/crc32c.h \
@@ -14,8 +15,10 @@ libiobench_a_SOURCES += \
 	base/gid.c base/gid.h \
 	base/gradients.h \
 	base/heap.c base/heap.h \
+	base/sample.c base/sample.h \
 	base/image_header.c base/image_header.h \
 	base/json.c base/json.h \
+	base/control_group.c base/control_group.h \
 	base/memory.c base/memory.h \
 	base/module_version.c \
 	base/option.c base/option.h \
@@ -23,6 +26,7 @@ libiobench_a_SOURCES += \
 	base/vector.h \
 	base/random.c base/random.h \
 	base/stats.c base/stats.h \
+	base/trace.c base/trace.h \
 	base/thread.c base/thread.h
 if SANITIZERS
 libiobench_a_SOURCES += base/leaks.c

@@ -2,6 +2,7 @@
 #include "cmd/command.h"
 
 #include "base/child.h"
+#include "base/landlock.h"
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"

@@ -15,7 +15,7 @@
 #ifndef IOBENCH_DATASET_SYNTHESIS_H
 #define IOBENCH_DATASET_SYNTHESIS_H
 
-#include "base/image_header.h"
+#include "base/sample.h"
 
 struct synthesis_settings {
     uint64_t seed;

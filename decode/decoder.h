@@ -7,6 +7,7 @@
 #define IOBENCH_DECODE_DECODER_H
 
 #include "base/image_header.h"
+#include "base/sample.h"
 #include "base/plugin.h"
 #include "decode/view.h"
 

@@ -11,7 +11,7 @@
 #define IOBENCH_FORMATS_CAFFE_H
 
 #include "base/draft.h"
-#include "base/image_header.h"
+#include "base/sample.h"
 
 #include <stdbool.h>
 #include <stdint.h>

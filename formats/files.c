@@ -14,6 +14,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/image_header.h"
+#include "base/sample.h"
 #include "dataset/manifest.h"
 #include "dataset/store.h"
 #include "formats/image_names.h"

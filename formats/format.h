@@ -12,7 +12,7 @@
 
 #include "base/plugin.h"
 #include "dataset/catalog.h"
-#include "base/image_header.h"
+#include "base/sample.h"
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 #ifndef IOBENCH_FORMATS_IMAGE_NAMES_H
 #define IOBENCH_FORMATS_IMAGE_NAMES_H
 
-#include "base/image_header.h"
+#include "base/sample.h"
 
 #include <stdbool.h>
 #include <stddef.h>

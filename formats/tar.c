@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/image_header.h"
+#include "base/sample.h"
 #include "base/memory.h"
 #include "base/option.h"
 #include "formats/scan.h"

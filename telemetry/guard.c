@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/memory.h"
+#include "base/control_group.h"
 
 #include <assert.h>
 #include <dirent.h>

@@ -3,6 +3,7 @@
  * The probes of what holds the data.
  */
 #include "base/memory.h"
+#include "base/control_group.h"
 #include "base/fail.h"
 #include "base/folder.h"
 #include "telemetry/probe.h"

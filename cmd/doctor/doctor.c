@@ -4,6 +4,7 @@
  */
 #include "base/bytes.h"
 #include "base/child.h"
+#include "base/landlock.h"
 #include "base/clock.h"
 #include "base/draft.h"
 #include "base/escape.h"

@@ -8,7 +8,7 @@
 #define IOBENCH_CMD_PACK_CURSOR_H
 
 #include "base/plugin.h"
-#include "base/image_header.h"
+#include "base/sample.h"
 #include "dataset/catalog.h"
 
 struct cursor;

@@ -3,6 +3,7 @@
 
 #include "base/fail.h"
 #include "base/image_header.h"
+#include "base/sample.h"
 #include "base/memory.h"
 #include "dataset/manifest.h"
 #include "dataset/store.h"

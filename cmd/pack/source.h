@@ -10,7 +10,7 @@
 #ifndef IOBENCH_CMD_PACK_SOURCE_H
 #define IOBENCH_CMD_PACK_SOURCE_H
 
-#include "base/image_header.h"
+#include "base/sample.h"
 #include "base/plugin.h"
 #include "decode/decoder.h"
 

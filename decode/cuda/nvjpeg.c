@@ -16,6 +16,7 @@
 #include "base/fail.h"
 #include "base/heap.h"
 #include "base/image_header.h"
+#include "base/sample.h"
 #include "decode/baseline/baseline.h"
 #include "decode/decoder.h"
 #include "decode/image.h"

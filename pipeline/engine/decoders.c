@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "base/trace.h"
 #include "formats/format.h"
 
 #include <assert.h>

@@ -8,6 +8,7 @@
 #include "base/heap.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "base/trace.h"
 #include "pipeline/engine/batches.h"
 #include "pipeline/engine/decoders.h"
 #include "pipeline/evidence/validity.h"

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/file.h"
-#include "base/child.h"
+#include "base/landlock.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cachectl/cold.h"

@@ -8,6 +8,7 @@
 #include "base/fail.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/control_group.h"
 #include "base/random.h"
 #include "base/stop.h"
 #include "dataset/sidecar.h"

@@ -7,7 +7,7 @@
 #ifndef IOBENCH_PIPELINE_JOBS_SESSION_H
 #define IOBENCH_PIPELINE_JOBS_SESSION_H
 
-#include "base/memory.h"
+#include "base/control_group.h"
 #include "dataset/hints.h"
 #include "formats/format.h"
 #include "pipeline/evidence/witness.h"

@@ -49,6 +49,7 @@
 #include "base/memory.h"
 #include "base/stats.h"
 #include "base/thread.h"
+#include "base/trace.h"
 #include "pipeline/loader/blocks.h"
 #include "pipeline/result/timeline.h"
 #include "pipeline/result/result.h"

@@ -14,7 +14,7 @@
 #define IOBENCH_PIPELINE_LOADER_LOADER_H
 
 #include "base/plugin.h"
-#include "base/thread.h"
+#include "base/trace.h"
 #include "dataset/catalog.h"
 #include "pipeline/result/timeline.h"
 #include "pipeline/settings/job.h"

@@ -8,6 +8,7 @@
 
 #include "base/stats.h"
 #include "base/thread.h"
+#include "base/trace.h"
 #include "cachectl/residency.h"
 #include "cachectl/server.h"
 #include "dataset/catalog.h"

@@ -38,6 +38,7 @@ static bool is_some_folder(const char *path)
 /* Replace its functions, not its symbols: it reads the files above. */
 #define file_stream_kernel open_text
 #define file_is_folder is_some_folder
+#include "base/control_group.c"
 #include "base/memory.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)

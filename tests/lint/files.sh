@@ -5,9 +5,9 @@
 # runs out. Tests and benchmarks are exempt.
 . "$(dirname "$0")/lint.sh"
 
-# The safe layer itself; child and sandbox open /dev/null, and paths with O_PATH
+# The safe layer itself; child opens /dev/null, landlock and sandbox paths with O_PATH
 # only; residency also checks block devices.
-allowed='^(base/(file|folder|draft|child)\.c|(cachectl/residency|cmd/sandbox)\.c|tests/.*|bench/.*)$'
+allowed='^(base/(file|folder|draft|child|landlock)\.c|(cachectl/residency|cmd/sandbox)\.c|tests/.*|bench/.*)$'
 calls='open|open64|openat|openat2|creat|fopen|fopen64|freopen|opendir|scandir|rename|renameat|renameat2'
 calls="$calls|unlink|unlinkat|rmdir|mkdir|mkdirat|mkfifo|mknod|remove|symlink|symlinkat|link|linkat|truncate"
 calls="$calls|mkstemp|mkostemp|mkstemps|mkdtemp|tmpfile|tmpnam|tempnam|ftw|nftw|chmod|fchmodat|chown|lchown|fchownat"

@@ -8,6 +8,7 @@
 
 #include "base/fail.h"
 #include "base/image_header.h"
+#include "base/sample.h"
 #include "base/random.h"
 #include "decode/image.h"
 

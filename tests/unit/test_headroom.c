@@ -3,6 +3,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/memory.h"
+#include "base/control_group.h"
 
 #include <sys/resource.h>
 

@@ -3,6 +3,7 @@
 #include "tests/unit/folder.h"
 
 #include "base/child.h"
+#include "base/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,6 +5,7 @@
 #include "tests/unit/pictures.h"
 
 #include "base/image_header.h"
+#include "base/sample.h"
 #include "base/bytes.h"
 
 static uint8_t file[PICTURE_MOST];
