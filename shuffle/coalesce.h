@@ -12,7 +12,6 @@
 #include "base/bytes.h"
 #include "dataset/catalog.h"
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -76,7 +75,6 @@ static inline bool coalesce_extend(const struct coalesce *rules, struct coalesce
 {
     const uint64_t end = next->offset + next->bytes;
 
-    assert(run->count > 0 && rules->alignment > 0);
     if (run->count == COALESCE_RECORDS_MAX || next->shard != run->shard ||
         next->offset > run->records_end + COALESCE_GAP_BYTES ||
         bytes_align_up(end, rules->alignment) - run->start > rules->read_bytes)
