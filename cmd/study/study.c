@@ -944,9 +944,10 @@ static int study_carry_out(struct study_plan *plan)
     ranks_permit();
     if (code == 0)
         code = make_sets(plan, &line);
-    /* As many nodes as the largest run that is due has ranks. */
+    /* As many nodes as the largest run that is due has ranks; one for the server alone. */
     for (size_t i = 0; i < plan->run_count; i++)
-        if (plan->runs[i].state == STUDY_DUE && plan->runs[i].launch && plan->runs[i].ranks > nodes)
+        if (plan->runs[i].state == STUDY_DUE && plan->runs[i].ranks > nodes &&
+            (plan->runs[i].launch || plan->settings->has_server))
             nodes = plan->runs[i].ranks;
     if (code == 0 && plan->settings->emulates_nodes && nodes)
         code = study_nodes_emulate(plan, nodes);

@@ -124,6 +124,12 @@ END
         expect 0 "$IOBENCH" study ./nodes.ini -o nfs --sets sets --emulate-nodes --file-server --json=nfs.json
         [ "$(jq '[.rows[] | .read > 300000 and (.excess / .read - 1 | fabs) < 0.02] | all' nfs.json)" = true ] ||
             die "not what was read: $(jq -c '.rows[] | [.read, .excess]' nfs.json)"
+        # A run of one process reads from the server too, if it alone is due.
+        sed 's/^\[table\]/[run alone]\ncommand=run --data {set} --runs 1 --no-calibrate --decode none\n&/' nodes.ini >alone.ini
+        expect 0 "$IOBENCH" study ./alone.ini -o nfs --sets sets --emulate-nodes --file-server
+        rm nfs/alone.json
+        expect 0 "$IOBENCH" study ./alone.ini -o nfs --sets sets --emulate-nodes --file-server
+        jq -e '.jobs[0].valid' nfs/alone.json >/dev/null || die "no server for a run that alone is due"
         for _ in $(seq 240); do
             pgrep -f "ganesha.nfsd -F -f /run/netns/nfs/conf" >/dev/null || break
             sleep 0.25
